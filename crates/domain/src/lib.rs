@@ -1,0 +1,41 @@
+//! The nouns of the house, their typed ids, and the seams that cross its walls.
+//!
+//! Everything here is plain data and pure rules. It must never hold IO, a clock, a runtime, SQL or a wire format:
+//! ids and times come from callers, and each door owns the JSON that it speaks. Only what lives in a JSON column
+//! of the store derives serde.
+
+pub mod agent;
+pub mod block;
+pub mod conversation;
+pub mod identity;
+pub mod ids;
+pub mod memory;
+pub mod message;
+pub mod model_config;
+pub mod owner;
+pub mod run;
+pub mod seams;
+pub mod snapshot;
+pub mod step;
+pub mod tool;
+pub mod tool_rule;
+pub mod usage;
+
+pub use agent::{Agent, AgentType};
+pub use block::{Block, BlockError, Label};
+pub use conversation::Conversation;
+pub use identity::Identity;
+pub use ids::{
+    AgentId, BlockId, ConversationId, IdError, IdentityId, MessageId, OrganizationId, RunId, StepId, ToolId, UserId,
+};
+pub use jiff::Timestamp;
+pub use memory::{Memory, MemoryChange};
+pub use message::{ContentPart, Message, Role, ToolCall, ToolReturn, ToolStatus};
+pub use model_config::{LlmConfig, ModelHandle, ResponseFormat};
+pub use owner::{Actor, Organization, User};
+pub use run::{Run, RunStatus, StopReason};
+pub use snapshot::AgentSnapshot;
+pub use step::{Step, StepStatus};
+pub use tool::{Tool, ToolType};
+pub use tool_rule::ToolRule;
+pub use usage::Usage;

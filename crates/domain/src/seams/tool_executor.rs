@@ -1,0 +1,50 @@
+//! The seam to tools: a call in, a result and changes out. Nothing reaches the store but through the step's commit.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::BoxFuture;
+use crate::memory::{Memory, MemoryChange};
+use crate::message::ToolStatus;
+use crate::snapshot::AgentSnapshot;
+use crate::tool::Tool;
+
+/// One call, with what it may look at.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolInvocation<'a> {
+    pub tool: &'a Tool,
+    /// Arguments without anything that the runtime injected.
+    pub arguments: &'a Map<String, Value>,
+    /// The step's working copy of core memory.
+    pub memory: &'a Memory,
+    pub snapshot: &'a AgentSnapshot,
+    pub now: Timestamp,
+}
+
+/// What a call gave back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOutcome {
+    pub status: ToolStatus,
+    /// What the model is told.
+    pub text: String,
+    /// Edits of core memory; empty where the call failed.
+    pub changes: Vec<MemoryChange>,
+}
+
+impl ToolOutcome {
+    /// A call that worked.
+    pub fn success(text: impl Into<String>, changes: Vec<MemoryChange>) -> Self {
+        Self { status: ToolStatus::Success, text: text.into(), changes }
+    }
+
+    /// A call that failed, with what the model can do about it.
+    pub fn error(text: impl Into<String>) -> Self {
+        Self { status: ToolStatus::Error, text: text.into(), changes: Vec::new() }
+    }
+}
+
+/// Something that runs tools.
+pub trait ToolExecutor: Send + Sync {
+    /// Runs one call.
+    fn execute<'a>(&'a self, invocation: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome>;
+}

@@ -1,0 +1,99 @@
+//! A commit is a value: everything that one request changes, applied in one transaction or not at all.
+//!
+//! All writes go through here, a step of an agent as well as an edit by a door. Nothing in this file knows which
+//! database applies it. Ids and times are the caller's.
+
+use std::sync::Arc;
+
+use domain::{
+    Actor, Agent, AgentId, Block, BlockId, Conversation, ConversationId, Identity, Message, MessageId, OrganizationId,
+    Run, RunId, RunStatus, Step, StopReason, Timestamp, Tool, ToolId, Usage,
+};
+
+/// What the change history of a block says about who changed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockEditor {
+    /// A tool call of a run.
+    Tool(RunId),
+    /// A client, through a door.
+    Api,
+}
+
+/// One change. A [`Commit`] applies its changes in order.
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// A new agent with no blocks, tools or conversations yet; its default conversation follows in the same commit.
+    InsertAgent(Box<Agent>),
+    /// Replaces the settings of an agent; fails if it does not exist.
+    UpdateAgent(Box<Agent>),
+    /// Removes an agent with its conversations, messages, runs and steps. Its blocks stay.
+    DeleteAgent(AgentId),
+    InsertConversation(Box<Conversation>),
+    /// A new block; its first version goes into the history.
+    InsertBlock { block: Box<Block>, editor: BlockEditor },
+    /// Replaces a block whose stored version is `block.version`; the store then counts it one up.
+    /// Fails with `Conflict` where somebody else was faster.
+    UpdateBlock { block: Box<Block>, editor: BlockEditor },
+    /// Removes a block everywhere.
+    DeleteBlock(BlockId),
+    /// Attaches a block as the agent's last; fails with `Conflict` where the label is taken.
+    AttachBlock { agent: AgentId, block: BlockId },
+    DetachBlock { agent: AgentId, block: BlockId },
+    /// Makes a tool, or replaces the one of the same name in the organisation, which keeps its id.
+    UpsertTool(Box<Tool>),
+    AttachTool { agent: AgentId, tool: ToolId },
+    DetachTool { agent: AgentId, tool: ToolId },
+    InsertIdentity(Box<Identity>),
+    /// New messages, numbered by the store in this order.
+    InsertMessages(Vec<Arc<Message>>),
+    /// Rewrites the content of a message in place: the system message when its memory section changed.
+    UpdateMessage(Arc<Message>),
+    /// Adds to the end of a conversation's context list.
+    AppendContext { conversation: ConversationId, messages: Vec<MessageId> },
+    /// Replaces a conversation's context list; the messages must exist.
+    ReplaceContext { conversation: ConversationId, messages: Vec<MessageId> },
+    InsertRun(Box<Run>),
+    UpdateRun(RunUpdate),
+    InsertStep(Box<Step>),
+}
+
+/// How a run goes on.
+#[derive(Debug, Clone)]
+pub struct RunUpdate {
+    pub run: RunId,
+    pub agent: AgentId,
+    pub status: RunStatus,
+    pub stop_reason: Option<StopReason>,
+    pub error: Option<String>,
+    /// Totals so far, not additions.
+    pub usage: Usage,
+    pub step_count: u32,
+    pub completed_at: Option<Timestamp>,
+}
+
+/// Changes that become visible together.
+#[derive(Debug, Clone)]
+pub struct Commit {
+    pub actor: Actor,
+    pub at: Timestamp,
+    pub changes: Vec<Change>,
+}
+
+impl Commit {
+    /// An empty commit on behalf of `actor`.
+    pub fn new(actor: Actor, at: Timestamp) -> Self {
+        Self { actor, at, changes: Vec::new() }
+    }
+
+    /// Adds one change.
+    #[must_use]
+    pub fn with(mut self, change: Change) -> Self {
+        self.changes.push(change);
+        self
+    }
+
+    /// Whose rows it touches. The store refuses every other.
+    pub fn owner(&self) -> OrganizationId {
+        self.actor.organization
+    }
+}
