@@ -77,6 +77,23 @@ pub struct ToolCall {
     pub arguments: Arc<str>,
 }
 
+/// The tool by which agents that must call tools speak to the user.
+pub const SEND_MESSAGE: &str = "send_message";
+
+impl ToolCall {
+    /// The words for the user, if this is a call of [`SEND_MESSAGE`]. A structured message is given as JSON.
+    pub fn spoken(&self) -> Option<String> {
+        if &*self.name != SEND_MESSAGE {
+            return None;
+        }
+        let arguments: serde_json::Value = serde_json::from_str(&self.arguments).ok()?;
+        match arguments.get("message")? {
+            serde_json::Value::String(text) => Some(text.clone()),
+            structured => Some(structured.to_string()),
+        }
+    }
+}
+
 /// How a tool call went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]

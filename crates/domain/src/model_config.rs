@@ -9,6 +9,9 @@ pub const DEFAULT_CONTEXT_WINDOW: u32 = 32_000;
 /// The smallest context window that an agent may be given.
 pub const MIN_CONTEXT_WINDOW: u32 = 4_096;
 
+/// How freely a model writes unless somebody says otherwise.
+pub const DEFAULT_TEMPERATURE: f64 = 0.7;
+
 /// A model by its provider and the provider's name for it: `openai/gpt-4o`, `builtin/guide`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -119,7 +122,7 @@ impl LlmConfig {
             handle,
             model_endpoint_type: model_endpoint_type.into(),
             context_window,
-            temperature: None,
+            temperature: Some(DEFAULT_TEMPERATURE),
             max_tokens: None,
             frequency_penalty: None,
             put_inner_thoughts_in_kwargs: false,
@@ -128,5 +131,10 @@ impl LlmConfig {
             max_reasoning_tokens: 0,
             parallel_tool_calls: false,
         }
+    }
+
+    /// Whether memory is shown with line numbers, which these models use well when they edit.
+    pub fn numbers_memory_lines(&self) -> bool {
+        self.model_endpoint_type == "anthropic"
     }
 }

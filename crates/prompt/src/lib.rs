@@ -1,1 +1,17 @@
-//! Under construction.
+//! What a model is shown: the system message, the history, the envelopes around events, and the tool schemas.
+//!
+//! Pure: the same input gives the same text, byte for byte, so that the vendors' prompt caches keep hitting. Nothing
+//! here may do IO, read a clock, iterate a `HashMap`, or know a vendor's name; times come from the caller.
+
+pub mod base_prompts;
+pub mod block_descriptions;
+pub mod directories;
+pub mod heartbeats;
+pub mod history;
+pub mod initial;
+mod memory;
+pub mod packaging;
+pub mod rule_text;
+pub mod system;
+pub mod time;
+pub mod tool_specs;
