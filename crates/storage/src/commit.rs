@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use domain::{
-    Actor, Agent, AgentId, Block, BlockId, Conversation, ConversationId, Identity, Message, MessageId, OrganizationId,
-    Run, RunId, RunStatus, Step, StopReason, Timestamp, Tool, ToolId, Usage,
+    Actor, Agent, AgentId, Block, BlockId, Conversation, ConversationId, Identity, Message, MessageId, Organization,
+    OrganizationId, Run, RunId, RunStatus, Step, StopReason, Timestamp, Tool, ToolId, Usage, User,
 };
 
 /// What the change history of a block says about who changed it.
@@ -22,6 +22,10 @@ pub enum BlockEditor {
 /// One change. A [`Commit`] applies its changes in order.
 #[derive(Debug, Clone)]
 pub enum Change {
+    /// A new organisation. Only an actor of that organisation can make it, because no other may touch its rows.
+    InsertOrganization(Box<Organization>),
+    /// A new member of the actor's organisation.
+    InsertUser(Box<User>),
     /// A new agent with no blocks, tools or conversations yet; its default conversation follows in the same commit.
     InsertAgent(Box<Agent>),
     /// Replaces the settings of an agent; fails if it does not exist.
@@ -30,29 +34,56 @@ pub enum Change {
     DeleteAgent(AgentId),
     InsertConversation(Box<Conversation>),
     /// A new block; its first version goes into the history.
-    InsertBlock { block: Box<Block>, editor: BlockEditor },
+    InsertBlock {
+        block: Box<Block>,
+        editor: BlockEditor,
+    },
     /// Replaces a block whose stored version is `block.version`; the store then counts it one up.
     /// Fails with `Conflict` where somebody else was faster.
-    UpdateBlock { block: Box<Block>, editor: BlockEditor },
+    UpdateBlock {
+        block: Box<Block>,
+        editor: BlockEditor,
+    },
     /// Removes a block everywhere.
     DeleteBlock(BlockId),
     /// Attaches a block as the agent's last; fails with `Conflict` where the label is taken.
-    AttachBlock { agent: AgentId, block: BlockId },
-    DetachBlock { agent: AgentId, block: BlockId },
+    AttachBlock {
+        agent: AgentId,
+        block: BlockId,
+    },
+    DetachBlock {
+        agent: AgentId,
+        block: BlockId,
+    },
     /// Makes a tool, or replaces the one of the same name in the organisation, which keeps its id.
     UpsertTool(Box<Tool>),
-    AttachTool { agent: AgentId, tool: ToolId },
-    DetachTool { agent: AgentId, tool: ToolId },
+    /// Attaches a tool as the agent's last; one that is attached already stays where it is. The id of a tool that was
+    /// upserted in the same commit may be the new one or the one that was kept.
+    AttachTool {
+        agent: AgentId,
+        tool: ToolId,
+    },
+    DetachTool {
+        agent: AgentId,
+        tool: ToolId,
+    },
     InsertIdentity(Box<Identity>),
     /// New messages, numbered by the store in this order.
     InsertMessages(Vec<Arc<Message>>),
     /// Rewrites the content of a message in place: the system message when its memory section changed.
     UpdateMessage(Arc<Message>),
-    /// Adds to the end of a conversation's context list.
-    AppendContext { conversation: ConversationId, messages: Vec<MessageId> },
-    /// Replaces a conversation's context list; the messages must exist.
-    ReplaceContext { conversation: ConversationId, messages: Vec<MessageId> },
+    /// Adds to the end of a conversation's context list; the messages must be the conversation's own.
+    AppendContext {
+        conversation: ConversationId,
+        messages: Vec<MessageId>,
+    },
+    /// Replaces a conversation's context list; the messages must be the conversation's own.
+    ReplaceContext {
+        conversation: ConversationId,
+        messages: Vec<MessageId>,
+    },
     InsertRun(Box<Run>),
+    /// Fails with `Conflict` where the run is over already.
     UpdateRun(RunUpdate),
     InsertStep(Box<Step>),
 }
@@ -96,4 +127,13 @@ impl Commit {
     pub fn owner(&self) -> OrganizationId {
         self.actor.organization
     }
+}
+
+/// What the store made of a commit.
+#[derive(Debug, Clone, Default)]
+pub struct Committed {
+    /// The numbers given to the messages of all [`Change::InsertMessages`], in order.
+    pub sequence_ids: Vec<u64>,
+    /// Those messages as they are stored, numbers included.
+    pub messages: Vec<Arc<Message>>,
 }

@@ -1,1 +1,33 @@
-//! Under construction.
+//! The only room that knows SQL: agents, blocks, conversations, messages, tools, runs and their owners, kept in one
+//! file.
+//!
+//! A [`Commit`] is the only way to change anything, and every row is asked for by its owner. The room holds no
+//! decisions: ids and times come from the caller. Its interface must never show which engine is behind it.
+
+mod agents;
+mod apply;
+mod blocks;
+mod cache;
+pub mod commit;
+mod conversations;
+mod dialect;
+mod effects;
+mod error;
+mod messages;
+mod migrate;
+mod owners;
+mod report;
+mod runs;
+mod snapshots;
+mod store;
+mod texts;
+mod tools;
+mod writer;
+
+pub use agents::AgentFilter;
+pub use blocks::BlockVersion;
+pub use commit::{BlockEditor, Change, Commit, Committed, RunUpdate};
+pub use error::{DatabaseError, StoreError};
+pub use messages::MessageFilter;
+pub use report::StoreReport;
+pub use store::{Store, StoreConfig};

@@ -1,0 +1,300 @@
+//! Applies a commit to the database, change by change.
+//!
+//! Runs inside a savepoint of the writer: whatever fails here leaves nothing behind. Each change also leaves an
+//! [`Effect`], by which the writer keeps the snapshots in memory in step once the transaction is durable.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use domain::{
+    Actor, AgentId, Block, BlockId, ConversationId, Message, MessageId, OrganizationId, RunStatus, StopReason,
+    Timestamp, ToolId,
+};
+
+use crate::commit::{Change, Commit, Committed, RunUpdate};
+use crate::dialect::{Db, stored_time};
+use crate::error::StoreError;
+use crate::{agents, blocks, conversations, messages, owners, runs, tools};
+
+/// Where and for whom a change is made.
+pub(crate) struct Scope<'a> {
+    pub(crate) db: &'a Db,
+    pub(crate) actor: Actor,
+    pub(crate) at: Timestamp,
+}
+
+impl Scope<'_> {
+    pub(crate) fn owner(&self) -> OrganizationId {
+        self.actor.organization
+    }
+
+    pub(crate) fn owner_bytes(&self) -> &[u8; 16] {
+        self.actor.organization.as_bytes()
+    }
+
+    /// Refuses a new row that says it belongs to somebody else.
+    pub(crate) fn check_owner(&self, noun: &str, owner: OrganizationId) -> Result<(), StoreError> {
+        if owner == self.owner() {
+            return Ok(());
+        }
+        Err(StoreError::Invalid(format!("a new {noun} must belong to the organisation of whoever makes it")))
+    }
+
+    /// Tells a conflict in the words of the noun, instead of by the columns that collided.
+    pub(crate) fn named<T>(
+        result: Result<T, StoreError>,
+        noun: &'static str,
+        id: impl ToString,
+    ) -> Result<T, StoreError> {
+        result.map_err(|error| match error {
+            StoreError::Conflict { reason, .. } => StoreError::conflict(noun, id, reason),
+            other => other,
+        })
+    }
+}
+
+/// What a durable change means for the snapshots in memory.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    AgentChanged(AgentId),
+    AgentDeleted(AgentId),
+    BlockChanged(Arc<Block>),
+    BlockDeleted(BlockId),
+    BlockDetached {
+        agent: AgentId,
+        block: BlockId,
+    },
+    /// An agent's blocks or tools are others now.
+    MembersChanged(AgentId),
+    ToolChanged(ToolId),
+    MessagesInserted(Vec<Arc<Message>>),
+    MessageRewritten(Arc<Message>),
+    ContextAppended {
+        conversation: ConversationId,
+        messages: Vec<ContextMessage>,
+    },
+    ContextReplaced {
+        conversation: ConversationId,
+        messages: Vec<ContextMessage>,
+    },
+    RunCompleted {
+        agent: AgentId,
+        at: Timestamp,
+        reason: Option<StopReason>,
+    },
+    /// Runs of any agent ended.
+    RunsClosed,
+}
+
+/// A member of a context list, and the message itself where the same commit made it.
+pub(crate) type ContextMessage = (MessageId, Option<Arc<Message>>);
+
+/// What came of a commit.
+pub(crate) struct Applied {
+    pub(crate) committed: Committed,
+    pub(crate) effects: Vec<Effect>,
+}
+
+/// Applies all changes of `commit`, or fails at the first that can't be made.
+pub(crate) fn apply(db: &Db, commit: Commit) -> Result<Applied, StoreError> {
+    let scope = Scope { db, actor: commit.actor, at: commit.at };
+    let mut progress = Progress::default();
+    for change in commit.changes {
+        progress.apply(&scope, change)?;
+    }
+    for agent in progress.settled_agents {
+        agents::check_default_conversation(&scope, agent)?;
+    }
+    let sequence_ids = progress.inserted.iter().map(|message| message.sequence_id).collect();
+    let committed = Committed { sequence_ids, messages: progress.inserted };
+    Ok(Applied { committed, effects: progress.effects })
+}
+
+/// What the changes so far have left for the later ones.
+#[derive(Default)]
+struct Progress {
+    effects: Vec<Effect>,
+    inserted: Vec<Arc<Message>>,
+    /// Conversations that are known to be the owner's.
+    checked: Vec<ConversationId>,
+    /// Agents whose default conversation must exist when the commit ends.
+    settled_agents: Vec<AgentId>,
+    /// Ids of upserted tools that were stored under the id of an older tool.
+    kept_tools: HashMap<ToolId, ToolId>,
+}
+
+impl Progress {
+    fn apply(&mut self, scope: &Scope<'_>, change: Change) -> Result<(), StoreError> {
+        match change {
+            Change::InsertOrganization(organization) => owners::insert_organization(scope, &organization),
+            Change::InsertUser(user) => owners::insert_user(scope, &user),
+            Change::InsertIdentity(identity) => owners::insert_identity(scope, &identity),
+            Change::InsertAgent(agent) => {
+                agents::insert(scope, &agent)?;
+                self.settled_agents.push(agent.id);
+                self.leave(Effect::AgentChanged(agent.id))
+            }
+            Change::UpdateAgent(agent) => {
+                agents::update(scope, &agent)?;
+                self.settled_agents.push(agent.id);
+                self.leave(Effect::AgentChanged(agent.id))
+            }
+            Change::DeleteAgent(agent) => {
+                agents::delete(scope, agent)?;
+                self.settled_agents.retain(|settled| *settled != agent);
+                self.checked.clear();
+                self.leave(Effect::AgentDeleted(agent))
+            }
+            Change::InsertConversation(conversation) => conversations::insert(scope, &conversation),
+            Change::InsertMessages(new) => self.insert_messages(scope, &new),
+            Change::UpdateMessage(message) => self.rewrite_message(scope, message),
+            Change::AppendContext { conversation, messages } => self.append_context(scope, conversation, messages),
+            Change::ReplaceContext { conversation, messages } => self.replace_context(scope, conversation, messages),
+            Change::InsertRun(run) => {
+                runs::insert(scope, &run)?;
+                self.complete(run.agent, run.completed_at, run.stop_reason)
+            }
+            Change::UpdateRun(update) => self.update_run(scope, update),
+            Change::InsertStep(step) => runs::insert_step(scope, &step),
+            other => self.apply_member(scope, other),
+        }
+    }
+
+    /// The changes to blocks and tools, which are an agent's members.
+    fn apply_member(&mut self, scope: &Scope<'_>, change: Change) -> Result<(), StoreError> {
+        match change {
+            Change::InsertBlock { block, editor } => blocks::insert(scope, &block, editor),
+            Change::UpdateBlock { block, editor } => {
+                let stored = blocks::update(scope, &block, editor)?;
+                self.leave(Effect::BlockChanged(Arc::new(stored)))
+            }
+            Change::DeleteBlock(block) => {
+                blocks::delete(scope, block)?;
+                self.leave(Effect::BlockDeleted(block))
+            }
+            Change::AttachBlock { agent, block } => {
+                blocks::attach(scope, agent, block)?;
+                self.leave(Effect::MembersChanged(agent))
+            }
+            Change::DetachBlock { agent, block } => {
+                blocks::detach(scope, agent, block)?;
+                self.leave(Effect::BlockDetached { agent, block })
+            }
+            Change::UpsertTool(tool) => {
+                let stored = tools::upsert(scope, &tool)?;
+                self.kept_tools.insert(tool.id, stored);
+                self.leave(Effect::ToolChanged(stored))
+            }
+            Change::AttachTool { agent, tool } => {
+                tools::attach(scope, agent, self.kept_tool(tool))?;
+                self.leave(Effect::MembersChanged(agent))
+            }
+            Change::DetachTool { agent, tool } => {
+                tools::detach(scope, agent, self.kept_tool(tool))?;
+                self.leave(Effect::MembersChanged(agent))
+            }
+            // `apply` takes all others.
+            _ => Ok(()),
+        }
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "every arm of `apply` ends in a result")]
+    fn leave(&mut self, effect: Effect) -> Result<(), StoreError> {
+        self.effects.push(effect);
+        Ok(())
+    }
+
+    fn kept_tool(&self, tool: ToolId) -> ToolId {
+        self.kept_tools.get(&tool).copied().unwrap_or(tool)
+    }
+
+    fn insert_messages(&mut self, scope: &Scope<'_>, new: &[Arc<Message>]) -> Result<(), StoreError> {
+        // Nearly always one piece; a conversation is counted once for each stretch of its messages.
+        for stretch in new.chunk_by(|a, b| (a.conversation, a.agent) == (b.conversation, b.agent)) {
+            let first = &stretch[0];
+            conversations::count(scope, first.conversation, first.agent, stretch.len() as u64)?;
+            self.checked.push(first.conversation);
+        }
+        let start = self.inserted.len();
+        for message in new {
+            self.inserted.push(messages::insert(scope, message)?);
+        }
+        self.leave(Effect::MessagesInserted(self.inserted[start..].to_vec()))
+    }
+
+    fn rewrite_message(&mut self, scope: &Scope<'_>, message: Arc<Message>) -> Result<(), StoreError> {
+        messages::rewrite(scope, &message)?;
+        if let Some(inserted) = self.inserted.iter_mut().find(|inserted| inserted.id == message.id) {
+            *inserted = messages::rewritten(inserted, &message);
+        }
+        self.leave(Effect::MessageRewritten(message))
+    }
+
+    fn append_context(
+        &mut self,
+        scope: &Scope<'_>,
+        conversation: ConversationId,
+        messages: Vec<MessageId>,
+    ) -> Result<(), StoreError> {
+        let (numbers, messages) = self.resolve(scope, conversation, messages)?;
+        conversations::append(scope, conversation, &numbers)?;
+        self.leave(Effect::ContextAppended { conversation, messages })
+    }
+
+    fn replace_context(
+        &mut self,
+        scope: &Scope<'_>,
+        conversation: ConversationId,
+        messages: Vec<MessageId>,
+    ) -> Result<(), StoreError> {
+        let (numbers, messages) = self.resolve(scope, conversation, messages)?;
+        conversations::replace(scope, conversation, &numbers)?;
+        self.leave(Effect::ContextReplaced { conversation, messages })
+    }
+
+    /// Numbers of messages by their ids, and the messages themselves where they are at hand.
+    fn resolve(
+        &mut self,
+        scope: &Scope<'_>,
+        conversation: ConversationId,
+        ids: Vec<MessageId>,
+    ) -> Result<(Vec<u64>, Vec<ContextMessage>), StoreError> {
+        if !self.checked.contains(&conversation) {
+            conversations::check(scope, conversation)?;
+            self.checked.push(conversation);
+        }
+        let mut numbers = Vec::with_capacity(ids.len());
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            let made = self.inserted.iter().find(|message| message.id == id && message.conversation == conversation);
+            let number = match made {
+                Some(message) => Some(message.sequence_id),
+                None => messages::number_in(scope, id, conversation)?,
+            };
+            numbers.push(number.ok_or_else(|| StoreError::not_found("message", id))?);
+            found.push((id, made.cloned()));
+        }
+        Ok((numbers, found))
+    }
+
+    fn update_run(&mut self, scope: &Scope<'_>, mut update: RunUpdate) -> Result<(), StoreError> {
+        if !matches!(update.status, RunStatus::Created | RunStatus::Running) {
+            // What is over has an end, also where the caller left it out.
+            update.completed_at.get_or_insert(scope.at);
+        }
+        runs::update(scope, &update)?;
+        self.complete(update.agent, update.completed_at, update.stop_reason)
+    }
+
+    fn complete(
+        &mut self,
+        agent: AgentId,
+        at: Option<Timestamp>,
+        reason: Option<StopReason>,
+    ) -> Result<(), StoreError> {
+        match at {
+            Some(at) => self.leave(Effect::RunCompleted { agent, at: stored_time(at), reason }),
+            None => Ok(()),
+        }
+    }
+}

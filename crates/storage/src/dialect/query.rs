@@ -1,0 +1,47 @@
+//! A select statement that is put together from optional conditions.
+//!
+//! Only placeholders are ever written into the text; what a caller brings is always a parameter.
+
+use rusqlite::types::Value;
+
+use super::{Columns, Db};
+use crate::error::StoreError;
+
+/// SQL text with its parameters.
+pub(crate) struct Query {
+    sql: String,
+    values: Vec<Value>,
+}
+
+impl Query {
+    pub(crate) fn new(sql: &str) -> Self {
+        Self { sql: sql.to_owned(), values: Vec::new() }
+    }
+
+    /// Adds text.
+    pub(crate) fn push(&mut self, sql: &str) -> &mut Self {
+        self.sql.push_str(sql);
+        self
+    }
+
+    /// Adds a placeholder for `value`.
+    pub(crate) fn bind(&mut self, value: impl Into<Value>) -> &mut Self {
+        self.values.push(value.into());
+        let placeholder = format!("${}", self.values.len());
+        self.push(&placeholder)
+    }
+
+    /// Adds a placeholder for an id.
+    pub(crate) fn bind_id(&mut self, id: &[u8; 16]) -> &mut Self {
+        self.bind(id.to_vec())
+    }
+
+    /// All rows of the finished statement.
+    pub(crate) fn all<T>(
+        self,
+        db: &Db,
+        read: impl FnMut(&mut Columns<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        db.all(&self.sql, rusqlite::params_from_iter(self.values), read)
+    }
+}

@@ -1,0 +1,137 @@
+//! What each durable change does to the snapshots in memory.
+//!
+//! Frequent changes are made in place, rare ones drop the entry, which is then read again when it is next wanted.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use domain::{AgentId, Block, BlockId, ConversationId, Memory, Message};
+
+use crate::apply::{ContextMessage, Effect};
+use crate::cache::Entries;
+use crate::messages;
+
+impl Effect {
+    /// Whether a snapshot of this agent and conversation might be another after the change.
+    pub(crate) fn touches(&self, agent: AgentId, conversation: ConversationId) -> bool {
+        match self {
+            Self::AgentChanged(changed) | Self::AgentDeleted(changed) | Self::MembersChanged(changed) => {
+                *changed == agent
+            }
+            Self::BlockDetached { agent: changed, .. } | Self::RunCompleted { agent: changed, .. } => *changed == agent,
+            Self::MessagesInserted(messages) => messages.iter().any(|message| message.agent == agent),
+            Self::MessageRewritten(message) => message.conversation == conversation,
+            Self::ContextAppended { conversation: changed, .. }
+            | Self::ContextReplaced { conversation: changed, .. } => *changed == conversation,
+            // Blocks and tools are shared: any agent may have them.
+            Self::BlockChanged(_) | Self::BlockDeleted(_) | Self::ToolChanged(_) | Self::RunsClosed => true,
+        }
+    }
+
+    /// Whether a listing of agents might find others after the change.
+    pub(crate) fn changes_listings(&self) -> bool {
+        matches!(self, Self::AgentChanged(_) | Self::AgentDeleted(_))
+    }
+}
+
+impl Entries {
+    /// Makes the entries what the database holds now.
+    pub(crate) fn apply(&mut self, effect: Effect) {
+        match effect {
+            Effect::AgentChanged(agent) | Effect::MembersChanged(agent) => {
+                self.agents.remove(&agent);
+            }
+            Effect::AgentDeleted(agent) => {
+                self.agents.remove(&agent);
+                self.conversations.retain(|_, entry| entry.agent != agent);
+            }
+            Effect::BlockChanged(block) => self.change_block(&block),
+            Effect::BlockDeleted(block) => {
+                self.agents.values_mut().for_each(|entry| without_block(&mut entry.memory, block));
+            }
+            Effect::BlockDetached { agent, block } => {
+                if let Some(entry) = self.agents.get_mut(&agent) {
+                    without_block(&mut entry.memory, block);
+                }
+            }
+            Effect::ToolChanged(tool) => {
+                self.agents.retain(|_, entry| entry.tools.iter().all(|has| has.id != tool));
+            }
+            Effect::MessagesInserted(messages) => messages.iter().for_each(|message| self.count(message.agent)),
+            Effect::MessageRewritten(message) => self.rewrite(&message),
+            Effect::ContextAppended { conversation, messages } => self.append(conversation, messages),
+            Effect::ContextReplaced { conversation, messages } => self.replace(conversation, messages),
+            Effect::RunCompleted { agent, at, reason } => {
+                if let Some(entry) = self.agents.get_mut(&agent)
+                    && entry.agent.last_run_completion.is_none_or(|last| last <= at)
+                {
+                    let agent = Arc::make_mut(&mut entry.agent);
+                    agent.last_run_completion = Some(at);
+                    agent.last_stop_reason = reason;
+                }
+            }
+            Effect::RunsClosed => self.agents.clear(),
+        }
+    }
+
+    /// One more message of `agent`.
+    fn count(&mut self, agent: AgentId) {
+        if let Some(entry) = self.agents.get_mut(&agent) {
+            entry.message_count += 1;
+        }
+    }
+
+    fn change_block(&mut self, block: &Arc<Block>) {
+        for entry in self.agents.values_mut() {
+            let Some(old) = entry.memory.by_id(block.id) else { continue };
+            // Who made a block and when never changes, whatever the caller's copy says.
+            let mut new = Block::clone(block);
+            new.organization = old.organization;
+            new.created_by = old.created_by;
+            new.created_at = old.created_at;
+            let new = Arc::new(new);
+            let blocks = entry.memory.blocks().iter();
+            entry.memory =
+                Memory::new(blocks.map(|has| if has.id == new.id { new.clone() } else { has.clone() }).collect());
+        }
+    }
+
+    fn rewrite(&mut self, message: &Message) {
+        let Some(entry) = self.conversations.get_mut(&message.conversation) else { return };
+        let Some(position) = entry.context.iter().position(|has| has.id == message.id) else { return };
+        let context = Arc::make_mut(&mut entry.context);
+        context[position] = messages::rewritten(&context[position], message);
+    }
+
+    fn append(&mut self, conversation: ConversationId, messages: Vec<ContextMessage>) {
+        let Some(entry) = self.conversations.get_mut(&conversation) else { return };
+        let new: Option<Vec<_>> = messages.into_iter().map(|(_, message)| message).collect();
+        match new {
+            // A running step may hold the old list; then this copies two hundred pointers, which takes a microsecond.
+            Some(new) => Arc::make_mut(&mut entry.context).extend(new),
+            None => {
+                self.conversations.remove(&conversation);
+            }
+        }
+    }
+
+    fn replace(&mut self, conversation: ConversationId, messages: Vec<ContextMessage>) {
+        let Some(entry) = self.conversations.get_mut(&conversation) else { return };
+        let old: HashMap<_, _> = entry.context.iter().map(|message| (message.id, message)).collect();
+        let new: Option<Vec<_>> =
+            messages.into_iter().map(|(id, message)| message.or_else(|| old.get(&id).copied().cloned())).collect();
+        match new {
+            Some(new) => entry.context = Arc::new(new),
+            // A message came back from recall memory.
+            None => {
+                self.conversations.remove(&conversation);
+            }
+        }
+    }
+}
+
+fn without_block(memory: &mut Memory, block: BlockId) {
+    if memory.by_id(block).is_some() {
+        *memory = Memory::new(memory.blocks().iter().filter(|has| has.id != block).cloned().collect());
+    }
+}

@@ -1,0 +1,219 @@
+//! Messages: kept for ever, in the order of the numbers that the store gives them.
+
+use std::sync::Arc;
+
+use domain::{AgentId, ContentPart, ConversationId, Message, MessageId, OrganizationId, Role};
+
+use crate::apply::Scope;
+use crate::dialect::{Columns, Db, Query, json, json_unless_empty, micros, params, stored_time, whole};
+use crate::error::StoreError;
+use crate::store::Store;
+use crate::texts;
+
+macro_rules! message_columns {
+    () => {
+        "m.id, m.organization_id, m.agent_id, m.conversation_id, m.identity_id, m.sequence_id, m.role, m.content, \
+         m.tool_calls, m.tool_returns, m.name, m.model, m.otid, m.run_id, m.step_id, m.created_at"
+    };
+}
+
+/// Which messages to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageFilter {
+    pub agent: AgentId,
+    /// None means all conversations of the agent.
+    pub conversation: Option<ConversationId>,
+    /// Only messages older than this one.
+    pub before: Option<MessageId>,
+    /// Only messages newer than this one.
+    pub after: Option<MessageId>,
+    pub limit: u32,
+    /// Oldest first.
+    pub ascending: bool,
+}
+
+impl MessageFilter {
+    /// The newest `limit` messages of an agent, newest first.
+    pub fn newest(agent: AgentId, limit: u32) -> Self {
+        Self { agent, conversation: None, before: None, after: None, limit, ascending: false }
+    }
+}
+
+impl Store {
+    /// One message.
+    pub async fn message(&self, owner: OrganizationId, message: MessageId) -> Result<Arc<Message>, StoreError> {
+        const SQL: &str =
+            concat!("select ", message_columns!(), " from message m where m.id = $1 and m.organization_id = $2");
+        self.read(move |db| {
+            db.first(SQL, params![message.as_bytes(), owner.as_bytes()], read)?
+                .ok_or_else(|| StoreError::not_found("message", message))
+        })
+        .await
+    }
+
+    /// Messages in the order of their numbers.
+    pub async fn messages(
+        &self,
+        owner: OrganizationId,
+        filter: &MessageFilter,
+    ) -> Result<Vec<Arc<Message>>, StoreError> {
+        let filter = filter.clone();
+        self.read(move |db| db.consistently(|db| list(db, owner, &filter))).await
+    }
+}
+
+/// The messages of one context list, for [`read`].
+pub(crate) const CONTEXT_SQL: &str = concat!(
+    "select ",
+    message_columns!(),
+    " from context_entry e join message m on m.sequence_id = e.sequence_id \
+     where e.conversation_id = $1 and m.organization_id = $2 order by e.position"
+);
+
+pub(crate) fn read(row: &mut Columns<'_>) -> Result<Arc<Message>, StoreError> {
+    Ok(Arc::new(Message {
+        id: row.id()?,
+        organization: row.id()?,
+        agent: row.id()?,
+        conversation: row.id()?,
+        identity: row.optional_id()?,
+        sequence_id: row.whole()?,
+        role: row.word(Role::parse)?,
+        content: row.list()?,
+        tool_calls: row.list()?,
+        tool_returns: row.list()?,
+        name: row.get()?,
+        model: row.get()?,
+        otid: row.get()?,
+        run: row.optional_id()?,
+        step: row.optional_id()?,
+        created_at: row.time()?,
+    }))
+}
+
+fn list(db: &Db, owner: OrganizationId, filter: &MessageFilter) -> Result<Vec<Arc<Message>>, StoreError> {
+    crate::agents::require(db, owner, filter.agent)?;
+    let mut query = Query::new(concat!("select ", message_columns!(), " from message m where m.organization_id = "));
+    query.bind_id(owner.as_bytes());
+    match filter.conversation {
+        // A conversation is one agent's only, so its own index is all that is needed.
+        Some(conversation) => {
+            if crate::conversations::load(db, owner, conversation)?.agent != filter.agent {
+                return Err(StoreError::not_found("conversation", conversation));
+            }
+            query.push(" and m.conversation_id = ").bind_id(conversation.as_bytes());
+        }
+        None => {
+            query.push(" and m.agent_id = ").bind_id(filter.agent.as_bytes());
+        }
+    }
+    for (cursor, comparison) in [(filter.after, " and m.sequence_id > "), (filter.before, " and m.sequence_id < ")] {
+        let Some(cursor) = cursor else { continue };
+        let number = number(db, owner, cursor)?.ok_or_else(|| StoreError::not_found("message", cursor))?;
+        query.push(comparison).bind(whole(number));
+    }
+    let direction = if filter.ascending { "asc" } else { "desc" };
+    query.push(&format!(" order by m.sequence_id {direction} limit ")).bind(i64::from(filter.limit));
+    query.all(db, read)
+}
+
+/// The number of a message.
+pub(crate) fn number(db: &Db, owner: OrganizationId, message: MessageId) -> Result<Option<u64>, StoreError> {
+    const SQL: &str = "select sequence_id from message where id = $1 and organization_id = $2";
+    db.first(SQL, params![message.as_bytes(), owner.as_bytes()], |row| row.whole())
+}
+
+/// The number of a message of this conversation.
+pub(crate) fn number_in(
+    scope: &Scope<'_>,
+    message: MessageId,
+    conversation: ConversationId,
+) -> Result<Option<u64>, StoreError> {
+    const SQL: &str = "select sequence_id from message where id = $1 and conversation_id = $2 and organization_id = $3";
+    let ids = params![message.as_bytes(), conversation.as_bytes(), scope.owner_bytes()];
+    scope.db.first(SQL, ids, |row| row.whole())
+}
+
+/// Inserts one message and gives it as it is stored. Its conversation was counted up, and so checked, before.
+pub(crate) fn insert(scope: &Scope<'_>, message: &Message) -> Result<Arc<Message>, StoreError> {
+    const SQL: &str = "insert into message (id, organization_id, agent_id, conversation_id, identity_id, role, \
+                       content, tool_calls, tool_returns, name, model, otid, run_id, step_id, created_at) \
+                       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
+    scope.check_owner("message", message.organization)?;
+    check_texts(message)?;
+    let numbered = scope.db.insert_numbered(
+        SQL,
+        params![
+            message.id.as_bytes(),
+            message.organization.as_bytes(),
+            message.agent.as_bytes(),
+            message.conversation.as_bytes(),
+            message.identity.as_ref().map(|identity| identity.as_bytes()),
+            message.role.as_str(),
+            json(&message.content[..])?,
+            json_unless_empty(&message.tool_calls)?,
+            json_unless_empty(&message.tool_returns)?,
+            message.name,
+            message.model,
+            message.otid,
+            message.run.as_ref().map(|run| run.as_bytes()),
+            message.step.as_ref().map(|step| step.as_bytes()),
+            micros(message.created_at),
+        ],
+    );
+    let sequence_id = Scope::named(numbered, "message", message.id)?;
+    Ok(Arc::new(Message { sequence_id, created_at: stored_time(message.created_at), ..message.clone() }))
+}
+
+/// Replaces what the message says; who said it, where and when stays.
+pub(crate) fn rewrite(scope: &Scope<'_>, message: &Message) -> Result<(), StoreError> {
+    const SQL: &str = "update message set content = $1, tool_calls = $2, tool_returns = $3 \
+                       where id = $4 and conversation_id = $5 and organization_id = $6";
+    check_texts(message)?;
+    let changed = scope.db.execute(
+        SQL,
+        params![
+            json(&message.content[..])?,
+            json_unless_empty(&message.tool_calls)?,
+            json_unless_empty(&message.tool_returns)?,
+            message.id.as_bytes(),
+            message.conversation.as_bytes(),
+            scope.owner_bytes(),
+        ],
+    )?;
+    if changed == 0 { Err(StoreError::not_found("message", message.id)) } else { Ok(()) }
+}
+
+/// `stored` after [`rewrite`] was called with `new`.
+pub(crate) fn rewritten(stored: &Message, new: &Message) -> Arc<Message> {
+    Arc::new(Message {
+        content: new.content.clone(),
+        tool_calls: new.tool_calls.clone(),
+        tool_returns: new.tool_returns.clone(),
+        ..stored.clone()
+    })
+}
+
+fn check_texts(message: &Message) -> Result<(), StoreError> {
+    const WHAT: &str = "a message";
+    for part in message.content.iter() {
+        match part {
+            ContentPart::Text { text } => texts::check(WHAT, text)?,
+            ContentPart::Reasoning { text, signature, .. } => {
+                texts::check(WHAT, text)?;
+                texts::check_optional(WHAT, signature.as_deref())?;
+            }
+        }
+    }
+    for call in message.tool_calls.iter() {
+        [&call.id, &call.name, &call.arguments].into_iter().try_for_each(|text| texts::check("a tool call", text))?;
+    }
+    for answer in message.tool_returns.iter() {
+        [&answer.call_id, &answer.name, &answer.text]
+            .into_iter()
+            .try_for_each(|text| texts::check("a tool return", text))?;
+    }
+    [&message.name, &message.model, &message.otid]
+        .into_iter()
+        .try_for_each(|text| texts::check_optional(WHAT, text.as_deref()))
+}

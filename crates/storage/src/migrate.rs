@@ -1,0 +1,39 @@
+//! Brings a database file up to what this program expects.
+//!
+//! Migrations are numbered files that are run in order, each once, all in one transaction. A file that was released is
+//! never edited; a change is a new file. Nothing here may lose a row.
+
+use crate::dialect::Db;
+use crate::error::StoreError;
+
+/// Every migration; the first has number 1.
+const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001_first.sql")];
+
+/// Runs what is missing, and refuses a file that a newer program has written.
+pub(crate) fn migrate(db: &Db) -> Result<(), StoreError> {
+    if db.schema_version()? as usize == MIGRATIONS.len() {
+        return Ok(());
+    }
+    db.begin()?;
+    let result = run_missing(db).and_then(|()| db.commit());
+    if result.is_err() {
+        db.roll_back()?;
+    }
+    result
+}
+
+fn run_missing(db: &Db) -> Result<(), StoreError> {
+    // Read again under the lock: another process may have been here in the meantime.
+    let found = db.schema_version()?;
+    let known = MIGRATIONS.len();
+    let Some(missing) = MIGRATIONS.get(found as usize..) else {
+        return Err(StoreError::Invalid(format!(
+            "the database has schema version {found} and this program knows versions up to {known}: use a newer program"
+        )));
+    };
+    for (number, sql) in (found + 1..).zip(missing) {
+        db.script(sql)?;
+        db.set_schema_version(number)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,12 @@
+//! One suite for the store, through its public interface. Where a test must look past it, it opens the file itself.
+
+mod blocks;
+mod commits;
+mod contexts;
+mod faults;
+mod house;
+mod listings;
+mod owners;
+mod races;
+mod reopening;
+mod snapshots;
