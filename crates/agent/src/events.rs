@@ -62,6 +62,9 @@ pub enum RunFailure {
     /// Somebody deleted the agent while it was running.
     #[error("the agent does not exist any more")]
     AgentGone,
+    /// The server is stopping. What was committed stays; send the message again where nothing was.
+    #[error("the server is shutting down")]
+    Stopping,
     /// The store refused; nothing of the last step was kept. The details are in the log.
     #[error("the store failed")]
     Store,

@@ -1,0 +1,362 @@
+//! Drives one run to its end. Every decision is in [`StepLoop`]; this file only does the IO.
+
+use std::sync::Arc;
+
+use domain::agent::LoopPolicy;
+use domain::seams::chat_model::{ChatModel, ModelError};
+use domain::seams::tool_executor::{ToolExecutor, ToolInvocation};
+use domain::{
+    AgentSnapshot, Memory, MemoryChange, Message, MessageId, StepId, StopReason, Timestamp, ToolStatus, Usage,
+};
+use storage::{Store, StoreError};
+use tokio_util::sync::CancellationToken;
+use tools::rules::RuleSolver;
+
+use crate::ask_model::{Answer, ask_model};
+use crate::events::{Finished, RunEvent, RunFailure};
+use crate::input::{RunInput, RunPermit};
+use crate::listener::{EventSink, Hearing, Listener};
+use crate::plan::{PlannedCall, Verdict};
+use crate::render::{SystemMessage, model_request, system_message};
+use crate::step_commit::{RunRow, StepChanges, step_row};
+use crate::step_loop::{Ask, Next, Reply, Returned, StepClose, StepLoop};
+use crate::step_messages::StepFrame;
+
+/// How often a step's tools run again because somebody else changed a block at the same time.
+const MAX_CONFLICTS: u32 = 8;
+
+/// What a run needs from outside.
+pub struct RunPorts {
+    pub store: Store,
+    pub model: Arc<dyn ChatModel>,
+    pub toolbox: Arc<dyn ToolExecutor>,
+    pub clock: fn() -> Timestamp,
+    /// The client left: stop at once and keep nothing of the open step.
+    pub cancel: CancellationToken,
+    /// The server stops: finish the open step and no more.
+    pub stopping: CancellationToken,
+}
+
+/// Runs `input` to its end and tells `sink` about it. The last event is sent by the caller, after the permit is back.
+pub async fn drive(input: RunInput, ports: &RunPorts, sink: &EventSink, _permit: &RunPermit) -> Finished {
+    let now = (ports.clock)();
+    let row = RunRow { stored: input.background, started_at: now, usage: Usage::default(), step_count: 0 };
+    let mut driver = Driver { input, ports, sink, row };
+    let stop = driver.run().await;
+    let (stop_reason, failure) = match stop {
+        Ok(reason) => (reason, None),
+        Err(Stop::Cancelled) => {
+            driver.close(StopReason::Cancelled, Some("the client left".to_owned())).await;
+            (StopReason::Cancelled, None)
+        }
+        Err(Stop::Failed(failure)) => {
+            let reason = stop_reason(&failure);
+            driver.close(reason, Some(failure.to_string())).await;
+            (reason, Some(failure))
+        }
+    };
+    let RunRow { usage, step_count, .. } = driver.row;
+    Finished { run: driver.input.run, stop_reason, failure, usage, step_count }
+}
+
+/// Why a run ended other than by its own decision.
+enum Stop {
+    Cancelled,
+    Failed(RunFailure),
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        if let StoreError::NotFound { noun: "agent", .. } = error {
+            return Self::Failed(RunFailure::AgentGone);
+        }
+        tracing::error!(error = &error as &dyn std::error::Error, "the store failed a run");
+        Self::Failed(RunFailure::Store)
+    }
+}
+
+impl From<ModelError> for Stop {
+    fn from(error: ModelError) -> Self {
+        Self::Failed(RunFailure::Model(error))
+    }
+}
+
+fn stop_reason(failure: &RunFailure) -> StopReason {
+    match failure {
+        RunFailure::Model(_) => StopReason::LlmApiError,
+        RunFailure::BadReply(_) => StopReason::InvalidLlmResponse,
+        RunFailure::Stopping => StopReason::Cancelled,
+        RunFailure::NoModel(_) | RunFailure::AgentGone | RunFailure::Store => StopReason::Error,
+    }
+}
+
+struct Driver<'a> {
+    input: RunInput,
+    ports: &'a RunPorts,
+    sink: &'a EventSink,
+    row: RunRow,
+}
+
+/// One step between the model's answer and its commit.
+struct OpenStep {
+    id: StepId,
+    message: MessageId,
+    system: SystemMessage,
+    new_system: Option<Arc<Message>>,
+    given: Vec<Arc<Message>>,
+    answer: Answer,
+    calls: Vec<PlannedCall>,
+}
+
+impl Driver<'_> {
+    async fn run(&mut self) -> Result<StopReason, Stop> {
+        let mut snapshot = self.snapshot().await?;
+        let agent = &snapshot.agent;
+        let rules = RuleSolver::new(agent.tool_rules.clone());
+        let mut steps = StepLoop::new(agent.kind.loop_policy(), rules, self.input.max_steps);
+        loop {
+            let ask = match steps.decide(&snapshot.tools) {
+                Next::CallModel(ask) => ask,
+                Next::Finish(reason) => return Ok(reason),
+                // The machine only speaks of tools and closing between a reply and its commit.
+                Next::RunTools(_) | Next::AskClient(_) | Next::CloseStep(_) => {
+                    return Err(Stop::Failed(RunFailure::BadReply("the run lost its place".into())));
+                }
+            };
+            let open = self.ask(&snapshot, &mut steps, ask).await?;
+            self.finish_step(snapshot, &mut steps, open).await?;
+            if let Next::Finish(reason) = steps.decide(&[]) {
+                return Ok(reason);
+            }
+            if self.ports.stopping.is_cancelled() {
+                return Err(Stop::Failed(RunFailure::Stopping));
+            }
+            snapshot = self.snapshot().await?;
+        }
+    }
+
+    async fn snapshot(&self) -> Result<AgentSnapshot, Stop> {
+        let RunInput { actor, agent, conversation, .. } = &self.input;
+        Ok(self.ports.store.snapshot(actor.organization, *agent, *conversation).await?)
+    }
+
+    /// Shows the model what it may see and waits for its answer.
+    async fn ask(&mut self, snapshot: &AgentSnapshot, steps: &mut StepLoop, ask: Ask) -> Result<OpenStep, Stop> {
+        let at = (self.ports.clock)();
+        let policy = snapshot.agent.kind.loop_policy();
+        if policy == LoopPolicy::V2 && ask.allowed.is_empty() {
+            let text = "the agent must call a tool, but it has none that its rules allow now";
+            return Err(Stop::Failed(RunFailure::BadReply(text.into())));
+        }
+        let (id, message) = (StepId::random(), MessageId::random());
+        let frame = StepFrame { input: &self.input, step: id, zone: &snapshot.agent.timezone, at };
+        let system = system_message(snapshot, at);
+        let new_system = match &system {
+            SystemMessage::Missing(text) => Some(Arc::new(frame.system(text.clone()))),
+            SystemMessage::Stored | SystemMessage::Rewritten(_) => None,
+        };
+        let given: Vec<Arc<Message>> = if steps.steps() == 0 {
+            self.input.messages.iter().map(|message| Arc::new(frame.input(message))).collect()
+        } else {
+            Vec::new()
+        };
+        let context = context(snapshot, &system, new_system.as_ref(), &given);
+        let request = Arc::new(model_request(snapshot, &context, &ask, steps, id));
+        let mut listener = Listener::new(Hearing {
+            sink: self.sink,
+            message,
+            step: id,
+            at,
+            policy,
+            inner_thoughts: snapshot.agent.llm_config.put_inner_thoughts_in_kwargs,
+            allowed: &ask.allowed,
+        });
+        let mut answer = tokio::select! {
+            answer = ask_model(&*self.ports.model, request, &mut listener) => answer?,
+            () = self.ports.cancel.cancelled() => return Err(Stop::Cancelled),
+        };
+        if answer.is_empty() && steps.steps() == 0 {
+            let detail = "the model answered with nothing".to_owned();
+            return Err(Stop::Failed(RunFailure::Model(ModelError::Broken { detail })));
+        }
+        self.row.usage += answer.usage;
+        name_calls(&mut answer);
+        let reply = Reply { calls: answer.calls.clone(), finish: answer.finish };
+        let calls = steps.model_replied(reply, &snapshot.tools);
+        Ok(OpenStep { id, message, system, new_system, given, answer, calls })
+    }
+
+    /// Runs the step's tools and stores the step; runs them again where somebody else was faster with a block.
+    async fn finish_step(
+        &mut self,
+        mut snapshot: AgentSnapshot,
+        steps: &mut StepLoop,
+        open: OpenStep,
+    ) -> Result<(), Stop> {
+        self.row.step_count += 1;
+        let mut conflicts = 0;
+        loop {
+            let (returns, edits) = self.run_tools(&snapshot, &open.calls).await?;
+            if !open.calls.is_empty() {
+                steps.tools_returned(returns.clone());
+            }
+            let close = Self::close_of(steps, &snapshot)?;
+            let (commit, shown) = self.step_changes(&snapshot, &open, &returns, (&edits, &close));
+            match self.ports.store.commit(commit).await {
+                Ok(_) => {
+                    self.row.stored = true;
+                    steps.step_committed(&close);
+                    self.sink.send(RunEvent::StepCommitted { step: open.id, messages: shown }).await;
+                    return Ok(());
+                }
+                Err(StoreError::Conflict { .. }) if conflicts < MAX_CONFLICTS => {
+                    conflicts += 1;
+                    snapshot = self.snapshot().await?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn close_of(steps: &mut StepLoop, snapshot: &AgentSnapshot) -> Result<StepClose, Stop> {
+        match steps.decide(&snapshot.tools) {
+            Next::CloseStep(close) => Ok(close),
+            Next::CallModel(_) | Next::RunTools(_) | Next::AskClient(_) | Next::Finish(_) => {
+                Err(Stop::Failed(RunFailure::BadReply("the run lost its place".into())))
+            }
+        }
+    }
+
+    /// Runs the calls in order; a later one sees what an earlier one changed.
+    async fn run_tools(
+        &self,
+        snapshot: &AgentSnapshot,
+        calls: &[PlannedCall],
+    ) -> Result<(Vec<Returned>, Vec<MemoryChange>), Stop> {
+        let mut memory = snapshot.memory.clone();
+        let (mut returns, mut edits) = (Vec::with_capacity(calls.len()), Vec::new());
+        for call in calls {
+            let returned = tokio::select! {
+                returned = self.run_tool(snapshot, call, &mut memory, &mut edits) => returned,
+                () = self.ports.cancel.cancelled() => return Err(Stop::Cancelled),
+            };
+            returns.push(returned);
+        }
+        Ok((returns, edits))
+    }
+
+    async fn run_tool(
+        &self,
+        snapshot: &AgentSnapshot,
+        planned: &PlannedCall,
+        memory: &mut Memory,
+        edits: &mut Vec<MemoryChange>,
+    ) -> Returned {
+        let failed = |text: &str| Returned { status: ToolStatus::Error, text: text.into() };
+        let tool = snapshot.tools.iter().find(|tool| tool.name == planned.call.name);
+        let tool = match (&planned.verdict, tool) {
+            (Verdict::Run, Some(tool)) => tool,
+            (Verdict::Refused(refusal), _) => return failed(refusal.text()),
+            (Verdict::NeedsApproval, _) => {
+                return failed("This tool needs a person's approval, and none can be asked for here. It was not run.");
+            }
+            (Verdict::Run, None) => return failed("The tool was taken away from the agent. It was not run."),
+        };
+        let invocation =
+            ToolInvocation { tool, arguments: &planned.arguments, memory, snapshot, now: (self.ports.clock)() };
+        let outcome = self.ports.toolbox.execute(invocation).await;
+        let mut tried = memory.clone();
+        if let Some(error) = outcome.changes.iter().find_map(|change| tried.apply(change).err()) {
+            return failed(&format!("The memory could not be changed: {error}."));
+        }
+        *memory = tried;
+        edits.extend(outcome.changes);
+        Returned { status: outcome.status, text: outcome.text.into() }
+    }
+
+    /// The step as a commit, and the messages that watchers are shown.
+    fn step_changes(
+        &self,
+        snapshot: &AgentSnapshot,
+        open: &OpenStep,
+        returns: &[Returned],
+        (edits, close): (&[MemoryChange], &StepClose),
+    ) -> (storage::Commit, Vec<Arc<Message>>) {
+        let at = (self.ports.clock)();
+        let agent = &snapshot.agent;
+        let frame = StepFrame { input: &self.input, step: open.id, zone: &agent.timezone, at };
+        let words_are_thoughts = agent.kind.loop_policy() == LoopPolicy::V2;
+        let mut assistant = frame.assistant(open.message, &open.answer, &open.calls, words_are_thoughts);
+        if let Some(message) = &mut assistant {
+            message.model = Some(agent.llm_config.handle.as_str().into());
+        }
+        let mut shown: Vec<Arc<Message>> = assistant.into_iter().map(Arc::new).collect();
+        shown.extend(frame.returns(&open.calls, returns).map(Arc::new));
+        let heartbeat = close.heartbeat.as_ref().map(|heartbeat| Arc::new(frame.heartbeat(heartbeat)));
+        let messages = open.given.iter().cloned().chain(shown.iter().cloned()).chain(heartbeat).collect();
+        let mut step = step_row(&self.input, open.id, &agent.llm_config, at);
+        step.usage = open.answer.usage;
+        step.stop_reason = close.stop;
+        let changes = StepChanges {
+            input: &self.input,
+            system: &open.system,
+            new_system: open.new_system.clone(),
+            context: &snapshot.context,
+            messages,
+            before: &snapshot.memory,
+            memory: edits,
+            step,
+            run: &self.row,
+            at,
+        };
+        (changes.into_commit(), shown)
+    }
+
+    /// Writes down how a run ended that did not end with a step.
+    async fn close(&mut self, reason: StopReason, error: Option<String>) {
+        let at = (self.ports.clock)();
+        let change = self.row.change(&self.input, Some(reason), error, at);
+        let commit = storage::Commit::new(self.input.actor, at).with(change);
+        if let Err(error) = self.ports.store.commit(commit).await {
+            // The next start closes what stays open here.
+            let error = &error as &dyn std::error::Error;
+            tracing::error!(error, run = %self.input.run, "the end of a run could not be written down");
+        }
+    }
+}
+
+/// The context list of one step, before its answer.
+fn context(
+    snapshot: &AgentSnapshot,
+    system: &SystemMessage,
+    new_system: Option<&Arc<Message>>,
+    given: &[Arc<Message>],
+) -> Vec<Arc<Message>> {
+    let stored = &snapshot.context;
+    let mut context = Vec::with_capacity(stored.len() + given.len() + 1);
+    match system {
+        SystemMessage::Stored => context.extend_from_slice(stored),
+        SystemMessage::Rewritten(message) => {
+            context.push(message.clone());
+            context.extend_from_slice(stored.get(1..).unwrap_or_default());
+        }
+        SystemMessage::Missing(_) => {
+            context.extend(new_system.cloned());
+            context.extend_from_slice(stored);
+        }
+    }
+    context.extend_from_slice(given);
+    context
+}
+
+/// Gives a unique id to calls that came without one, or with one that another call has.
+fn name_calls(answer: &mut Answer) {
+    for index in 0..answer.calls.len() {
+        let (before, rest) = answer.calls.split_at_mut(index);
+        let call = &mut rest[0];
+        if call.id.is_empty() || before.iter().any(|other| other.id == call.id) {
+            let random = MessageId::random().uuid().simple().to_string();
+            call.id = format!("call_{}", &random[..24]);
+        }
+    }
+}

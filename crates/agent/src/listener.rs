@@ -1,0 +1,158 @@
+//! Turns a model's raw events into the pieces that a watcher may see.
+//!
+//! What is private stays marked as such: under V2 the words beside a tool call are the model's own thoughts, and its
+//! words for the user are the decoded `message` argument of `send_message`.
+
+use std::sync::Arc;
+
+use domain::agent::LoopPolicy;
+use domain::seams::chat_model::ModelEvent;
+use domain::{MessageId, StepId, Timestamp};
+use prompt::tool_specs::{SEND_MESSAGE, THINKING};
+use tokio::sync::mpsc;
+
+use crate::ask_model::Answer;
+use crate::events::{Piece, PieceKind, RunEvent};
+use crate::field_decoder::FieldDecoder;
+
+const FIELDS: &[&str] = &["message", THINKING];
+const THINKING_FIELD: usize = 1;
+
+/// Where a run's events go.
+#[derive(Debug, Clone)]
+pub struct EventSink {
+    sender: mpsc::Sender<RunEvent>,
+    pieces: bool,
+}
+
+impl EventSink {
+    /// A sink that sends pieces too if `pieces` is set.
+    pub fn new(sender: mpsc::Sender<RunEvent>, pieces: bool) -> Self {
+        Self { sender, pieces }
+    }
+
+    /// Sends one event; a watcher that has left is no reason to stop.
+    pub async fn send(&self, event: RunEvent) {
+        if self.sender.send(event).await.is_err() {
+            tracing::debug!("nobody watches this run any more");
+        }
+    }
+}
+
+/// What is fixed while one answer arrives.
+#[derive(Debug, Clone)]
+pub struct Hearing<'a> {
+    pub sink: &'a EventSink,
+    pub message: MessageId,
+    pub step: StepId,
+    pub at: Timestamp,
+    pub policy: LoopPolicy,
+    /// Thoughts are an argument of each call.
+    pub inner_thoughts: bool,
+    /// Tools that may be called: the words of a `send_message` that will be refused are not shown.
+    pub allowed: &'a [String],
+}
+
+/// Listens to one answer.
+pub struct Listener<'a> {
+    hearing: Hearing<'a>,
+    shown: bool,
+    calls: Vec<Call>,
+}
+
+/// A call that is still being written.
+struct Call {
+    id: Arc<str>,
+    name: Arc<str>,
+    decoder: Option<FieldDecoder>,
+    speaks: bool,
+}
+
+impl<'a> Listener<'a> {
+    /// A listener to the answer of one step.
+    pub fn new(hearing: Hearing<'a>) -> Self {
+        Self { hearing, shown: false, calls: Vec::new() }
+    }
+
+    /// Whether anything was shown to anybody.
+    pub fn has_shown(&self) -> bool {
+        self.shown
+    }
+
+    /// An attempt begins.
+    pub fn begin(&mut self) {
+        self.calls.clear();
+    }
+
+    /// Shows what `event` adds.
+    pub async fn hear(&mut self, event: &ModelEvent) {
+        if !self.hearing.sink.pieces {
+            return;
+        }
+        match event {
+            ModelEvent::Text(text) if self.hearing.policy == LoopPolicy::V3 => {
+                self.show(PieceKind::Text(text.clone())).await;
+            }
+            // Under V2 these are thoughts, unless no call follows: `end` decides.
+            ModelEvent::Text(_) | ModelEvent::ReasoningSignature(_) => {}
+            ModelEvent::Reasoning(text) => {
+                self.show(PieceKind::Reasoning { text: text.clone(), is_native: true }).await;
+            }
+            ModelEvent::ToolCallStarted { id, name, .. } => self.call_started(id, name).await,
+            ModelEvent::ToolCallArguments { index, fragment } => self.arguments(*index, fragment).await,
+            ModelEvent::Usage(_) | ModelEvent::Finished(_) => {}
+        }
+    }
+
+    /// The answer is complete.
+    pub async fn end(&mut self, answer: &Answer) {
+        if !self.hearing.sink.pieces || self.hearing.policy == LoopPolicy::V3 || answer.text.is_empty() {
+            return;
+        }
+        let text = answer.text.clone();
+        let kind = if answer.calls.is_empty() {
+            PieceKind::Text(text)
+        } else {
+            PieceKind::Reasoning { text, is_native: false }
+        };
+        self.show(kind).await;
+    }
+
+    async fn show(&mut self, kind: PieceKind) {
+        self.shown = true;
+        let Hearing { message, step, at, .. } = self.hearing;
+        self.hearing.sink.send(RunEvent::Piece(Piece { message, step, at, kind })).await;
+    }
+
+    async fn call_started(&mut self, id: &str, name: &str) {
+        let speaks = name == SEND_MESSAGE && self.hearing.allowed.iter().any(|allowed| allowed == name);
+        let decoder = (speaks || self.hearing.inner_thoughts).then(|| FieldDecoder::new(FIELDS));
+        let call = Call { id: id.into(), name: name.into(), decoder, speaks };
+        let announced = call.decoder.is_none();
+        let (call_id, name) = (call.id.clone(), call.name.clone());
+        self.calls.push(call);
+        if announced {
+            self.show(PieceKind::ToolCallStarted { call_id, name }).await;
+        }
+    }
+
+    async fn arguments(&mut self, index: usize, fragment: &str) {
+        let Some(call) = self.calls.get_mut(index) else { return };
+        let Some(decoder) = &mut call.decoder else {
+            let call_id = call.id.clone();
+            return self.show(PieceKind::ToolCallArguments { call_id, fragment: fragment.to_owned() }).await;
+        };
+        let found = decoder.push(fragment);
+        let (speaks, thinks) = (call.speaks, self.hearing.inner_thoughts);
+        for piece in found {
+            match piece.field {
+                THINKING_FIELD if thinks => {
+                    self.show(PieceKind::Reasoning { text: piece.text, is_native: false }).await;
+                }
+                THINKING_FIELD => {}
+                _ if speaks => self.show(PieceKind::Text(piece.text)).await,
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! From a snapshot to what a model is shown: the system message, the history and the tools of one step.
+
+use std::sync::Arc;
+
+use domain::agent::LoopPolicy;
+use domain::seams::chat_model::ModelRequest;
+use domain::{AgentSnapshot, ContentPart, Message, Role, StepId, Timestamp};
+use prompt::history::{HistoryOptions, chat_messages};
+use prompt::system::{Metadata, SystemInput};
+use prompt::tool_specs::{SpecOptions, specs};
+
+use crate::step_loop::{Ask, StepLoop};
+
+/// Characters of a tool's return that a model is always shown.
+const MIN_RETURN_CHARS: usize = 5_000;
+
+/// The system message of one step.
+#[derive(Debug)]
+pub(crate) enum SystemMessage {
+    /// As it is stored.
+    Stored,
+    /// The memory section changed: the stored message gets this text.
+    Rewritten(Arc<Message>),
+    /// The conversation has no system message yet.
+    Missing(String),
+}
+
+/// What has to become of the system message before the model sees it.
+pub(crate) fn system_message(snapshot: &AgentSnapshot, now: Timestamp) -> SystemMessage {
+    let stored = snapshot.context.first().filter(|message| message.role == Role::System);
+    match stored {
+        None => SystemMessage::Missing(system_text(snapshot, now)),
+        Some(stored) if !prompt::system::needs_rebuild(stored.first_text(), &system_input(snapshot)) => {
+            SystemMessage::Stored
+        }
+        Some(stored) => {
+            let mut message = Message::clone(stored);
+            message.content = Arc::new([ContentPart::text(system_text(snapshot, now))]);
+            SystemMessage::Rewritten(Arc::new(message))
+        }
+    }
+}
+
+/// The text of the system message, rendered anew.
+pub fn system_text(snapshot: &AgentSnapshot, now: Timestamp) -> String {
+    let agent = &snapshot.agent;
+    let blocks = snapshot.memory.blocks();
+    let modified = blocks.iter().map(|block| block.updated_at).max().unwrap_or(agent.created_at);
+    let metadata = Metadata {
+        now,
+        zone: &agent.timezone,
+        memory_modified_at: modified,
+        previous_messages: snapshot.message_count.saturating_sub(snapshot.context.len() as u64),
+        archival_memories: 0,
+        archival_tags: &[],
+    };
+    prompt::system::render(&system_input(snapshot), &metadata)
+}
+
+fn system_input(snapshot: &AgentSnapshot) -> SystemInput<'_> {
+    let agent = &snapshot.agent;
+    SystemInput {
+        base: &agent.system,
+        kind: agent.kind,
+        memory: &snapshot.memory,
+        tool_rules: &agent.tool_rules,
+        directories: None,
+        line_numbers: agent.llm_config.numbers_memory_lines(),
+    }
+}
+
+/// The request of one step.
+pub(crate) fn model_request(
+    snapshot: &AgentSnapshot,
+    context: &[Arc<Message>],
+    ask: &Ask,
+    steps: &StepLoop,
+    step: StepId,
+) -> ModelRequest {
+    let agent = &snapshot.agent;
+    let config = &agent.llm_config;
+    let policy = agent.kind.loop_policy();
+    let history = HistoryOptions {
+        inner_thoughts: config.put_inner_thoughts_in_kwargs,
+        max_return_chars: Some(MIN_RETURN_CHARS.max(config.context_window as usize * 4 / 5)),
+    };
+    let is_v2 = policy == LoopPolicy::V2;
+    let terminal = |name: &str| steps.is_terminal(name);
+    let options = SpecOptions {
+        inner_thoughts: config.put_inner_thoughts_in_kwargs,
+        request_heartbeat: is_v2,
+        terminal: &terminal,
+        response_format: agent.response_format.as_ref(),
+    };
+    let offered = snapshot.tools.iter().filter(|tool| ask.allowed.iter().any(|name| **name == *tool.name));
+    ModelRequest {
+        conversation: snapshot.conversation,
+        step,
+        model: config.handle.model().into(),
+        messages: chat_messages(context, &history),
+        tools: specs(offered, &options),
+        tool_choice: ask.choice.clone(),
+        // Rules speak about what follows what, which calls side by side would break.
+        parallel_tool_calls: !is_v2 && config.parallel_tool_calls && agent.tool_rules.is_empty(),
+        temperature: config.temperature,
+        max_output_tokens: config.max_tokens,
+        frequency_penalty: config.frequency_penalty,
+        reasoning_effort: config.reasoning_effort.clone(),
+        response_format: if is_v2 { None } else { agent.response_format.clone() },
+        user: None,
+    }
+}

@@ -1,0 +1,159 @@
+//! Computes what one step changes, as one value for the store.
+
+use std::sync::Arc;
+
+use domain::{Block, Memory, MemoryChange, Message, Run, RunStatus, Step, StepStatus, StopReason, Timestamp, Usage};
+use storage::{BlockEditor, Change, Commit, RunUpdate};
+
+use crate::input::RunInput;
+use crate::render::SystemMessage;
+
+/// The state of a run's row.
+#[derive(Debug, Clone)]
+pub(crate) struct RunRow {
+    /// Whether the store has it yet. A foreground run is first written with its first step, so that a message costs
+    /// one commit; a crash before that leaves no trace of a run that nobody was told about.
+    pub(crate) stored: bool,
+    pub(crate) started_at: Timestamp,
+    pub(crate) usage: Usage,
+    pub(crate) step_count: u32,
+}
+
+impl RunRow {
+    /// The change that brings the row to this state.
+    pub(crate) fn change(
+        &self,
+        input: &RunInput,
+        stop: Option<StopReason>,
+        error: Option<String>,
+        at: Timestamp,
+    ) -> Change {
+        let status = stop.map_or(RunStatus::Running, StopReason::run_status);
+        let completed_at = stop.map(|_| at);
+        if self.stored {
+            return Change::UpdateRun(RunUpdate {
+                run: input.run,
+                agent: input.agent,
+                status,
+                stop_reason: stop,
+                error,
+                usage: self.usage,
+                step_count: self.step_count,
+                completed_at,
+            });
+        }
+        Change::InsertRun(Box::new(Run {
+            id: input.run,
+            organization: input.actor.organization,
+            agent: input.agent,
+            conversation: input.conversation,
+            status,
+            stop_reason: stop,
+            error,
+            background: input.background,
+            usage: self.usage,
+            step_count: self.step_count,
+            created_at: self.started_at,
+            completed_at,
+        }))
+    }
+}
+
+/// Everything that one step changes.
+pub(crate) struct StepChanges<'a> {
+    pub(crate) input: &'a RunInput,
+    pub(crate) system: &'a SystemMessage,
+    /// The system message itself, where the conversation had none.
+    pub(crate) new_system: Option<Arc<Message>>,
+    /// The context list as the step found it.
+    pub(crate) context: &'a [Arc<Message>],
+    pub(crate) messages: Vec<Arc<Message>>,
+    /// Memory as the step found it.
+    pub(crate) before: &'a Memory,
+    pub(crate) memory: &'a [MemoryChange],
+    pub(crate) step: Step,
+    pub(crate) run: &'a RunRow,
+    pub(crate) at: Timestamp,
+}
+
+impl StepChanges<'_> {
+    /// The step as one commit.
+    pub(crate) fn into_commit(self) -> Commit {
+        let stop = self.step.stop_reason;
+        let mut commit = Commit::new(self.input.actor, self.at);
+        if let SystemMessage::Rewritten(message) = self.system {
+            commit.changes.push(Change::UpdateMessage(message.clone()));
+        }
+        let conversation = self.input.conversation;
+        let added = self.messages.iter().map(|message| message.id);
+        let context = match &self.new_system {
+            None => Change::AppendContext { conversation, messages: added.collect() },
+            // The system message is always element 0, so the list is laid anew.
+            Some(system) => {
+                let stored = self.context.iter().map(|message| message.id);
+                let messages = std::iter::once(system.id).chain(stored).chain(added).collect();
+                Change::ReplaceContext { conversation, messages }
+            }
+        };
+        let messages: Vec<Arc<Message>> = self.new_system.into_iter().chain(self.messages).collect();
+        // The run's row comes first: messages and the step point to it.
+        commit.changes.push(self.run.change(self.input, stop, None, self.at));
+        commit.changes.push(Change::InsertStep(Box::new(self.step)));
+        commit.changes.push(Change::InsertMessages(messages));
+        commit.changes.push(context);
+        commit.changes.extend(memory_changes(self.input, self.before, self.memory, self.at));
+        commit
+    }
+}
+
+/// The row of a step that went through.
+pub(crate) fn step_row(input: &RunInput, step: domain::StepId, model: &domain::LlmConfig, at: Timestamp) -> Step {
+    Step {
+        id: step,
+        organization: input.actor.organization,
+        agent: input.agent,
+        run: input.run,
+        model: model.handle.to_string(),
+        context_window: model.context_window,
+        usage: Usage::default(),
+        stop_reason: None,
+        status: StepStatus::Success,
+        created_at: at,
+    }
+}
+
+/// Memory edits as changes of the store: several edits of one block become one new version of it.
+fn memory_changes(input: &RunInput, before: &Memory, edits: &[MemoryChange], at: Timestamp) -> Vec<Change> {
+    if edits.is_empty() {
+        return Vec::new();
+    }
+    let mut after = before.clone();
+    for edit in edits {
+        if let Err(error) = after.apply(edit) {
+            // The toolbox applied the same edits to the same memory already.
+            tracing::error!(%error, run = %input.run, "a memory edit could not be repeated");
+        }
+    }
+    let editor = BlockEditor::Tool(input.run);
+    let agent = input.agent;
+    let gone = before.blocks().iter().filter(|block| after.by_id(block.id).is_none());
+    let mut changes: Vec<Change> = gone.map(|block| Change::DetachBlock { agent, block: block.id }).collect();
+    for block in after.blocks() {
+        let mut block: Block = Block::clone(block);
+        block.updated_at = at;
+        match before.by_id(block.id) {
+            None => {
+                let id = block.id;
+                changes.push(Change::InsertBlock { block: Box::new(block), editor });
+                changes.push(Change::AttachBlock { agent, block: id });
+            }
+            Some(old) if differs(old, &block) => changes.push(Change::UpdateBlock { block: Box::new(block), editor }),
+            Some(_) => {}
+        }
+    }
+    changes
+}
+
+fn differs(old: &Block, new: &Block) -> bool {
+    old.value() != new.value() || old.label != new.label || old.description != new.description
+}

@@ -1,0 +1,289 @@
+//! The pure machine behind a run: it decides, and never does.
+//!
+//! V2 and V3 are one machine with two policies (blueprint 0.5). It sees tool names, schemas, replies and returns; it
+//! holds no IO, no clock and no message. The driver asks [`StepLoop::decide`], does what it says, and tells the
+//! machine what came of it. Nothing counts until [`StepLoop::step_committed`], so that a step whose commit
+//! conflicted can run its tools again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use domain::agent::LoopPolicy;
+use domain::seams::chat_model::{FinishReason, ToolChoice};
+use domain::{StopReason, Tool, ToolStatus};
+use tools::rules::{CallRecord, Prefilled, RuleSolver};
+
+use crate::plan::{Plan, PlannedCall, RawCall, Refusal, Verdict};
+
+/// Steps that a run may take unless its caller says otherwise.
+pub const DEFAULT_MAX_STEPS: u32 = 50;
+
+/// What the driver has to do next.
+#[derive(Debug, PartialEq)]
+pub enum Next {
+    CallModel(Ask),
+    RunTools(Vec<PlannedCall>),
+    /// These calls need somebody outside before they may run.
+    AskClient(Vec<PlannedCall>),
+    /// Store the step as it is.
+    CloseStep(StepClose),
+    Finish(StopReason),
+}
+
+/// What the model may be offered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    pub allowed: Vec<String>,
+    pub choice: ToolChoice,
+}
+
+/// How a step ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepClose {
+    /// A heartbeat for the model, where the run goes on by one.
+    pub heartbeat: Option<Heartbeat>,
+    /// None means that the run goes on.
+    pub stop: Option<StopReason>,
+}
+
+/// Why the model is woken again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heartbeat {
+    /// The call asked for it.
+    Requested,
+    /// The tool failed, and the model should see that.
+    ToolFailed,
+    /// The call was not allowed.
+    RuleViolated,
+    ContinueRule,
+    ChildRule,
+    /// These tools must be called before the run may end.
+    RequiredBeforeExit(Vec<String>),
+}
+
+/// What came of one planned call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Returned {
+    pub status: ToolStatus,
+    pub text: Arc<str>,
+}
+
+/// What the model said, as far as the machine needs to know.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    pub calls: Vec<RawCall>,
+    pub finish: FinishReason,
+}
+
+/// One run's decisions.
+#[derive(Debug)]
+pub struct StepLoop {
+    policy: LoopPolicy,
+    rules: RuleSolver,
+    max_steps: u32,
+    steps: u32,
+    history: Vec<CallRecord>,
+    phase: Phase,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Ready,
+    Asked { allowed: Vec<String>, prefilled: BTreeMap<String, Prefilled> },
+    Planned { calls: Vec<PlannedCall>, finish: FinishReason },
+    Returned { calls: Vec<PlannedCall>, finish: FinishReason, returns: Vec<Returned> },
+    Done(StopReason),
+}
+
+impl StepLoop {
+    /// A run that has not begun.
+    pub fn new(policy: LoopPolicy, rules: RuleSolver, max_steps: u32) -> Self {
+        Self { policy, rules, max_steps: max_steps.max(1), steps: 0, history: Vec::new(), phase: Phase::Ready }
+    }
+
+    /// Steps committed so far.
+    pub fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    /// Whether the rules say that this tool ends a run.
+    pub fn is_terminal(&self, tool: &str) -> bool {
+        self.rules.is_terminal(tool)
+    }
+
+    /// What to do next, given the tools that the agent has now.
+    pub fn decide(&mut self, tools: &[Arc<Tool>]) -> Next {
+        match &self.phase {
+            Phase::Ready => self.ask(tools),
+            Phase::Asked { allowed, .. } => {
+                Next::CallModel(Ask { allowed: allowed.clone(), choice: self.choice(allowed) })
+            }
+            Phase::Planned { calls, .. } if calls.iter().any(|call| call.verdict == Verdict::NeedsApproval) => {
+                Next::AskClient(calls.clone())
+            }
+            Phase::Planned { calls, .. } if !calls.is_empty() => Next::RunTools(calls.clone()),
+            Phase::Planned { finish, .. } => Next::CloseStep(self.close(&[], &[], *finish)),
+            Phase::Returned { calls, finish, returns } => Next::CloseStep(self.close(calls, returns, *finish)),
+            Phase::Done(reason) => Next::Finish(*reason),
+        }
+    }
+
+    /// The model answered; gives the calls as they will be stored.
+    pub fn model_replied(&mut self, reply: Reply, tools: &[Arc<Tool>]) -> Vec<PlannedCall> {
+        let (allowed, prefilled) = match std::mem::replace(&mut self.phase, Phase::Ready) {
+            Phase::Asked { allowed, prefilled } => (allowed, prefilled),
+            other => {
+                self.phase = other;
+                return Vec::new();
+            }
+        };
+        let mut raw = reply.calls;
+        if self.policy == LoopPolicy::V2 {
+            // V2 is one call per step; what a model adds is dropped whole, so that no call is stored without a return.
+            raw.truncate(1);
+        }
+        let plan = Plan { allowed: &allowed, prefilled: &prefilled, rules: &self.rules, tools };
+        let calls: Vec<PlannedCall> = raw.into_iter().map(|call| plan.call(call)).collect();
+        self.phase = Phase::Planned { calls: calls.clone(), finish: reply.finish };
+        calls
+    }
+
+    /// Every planned call has its return, in the same order. May be said again if the step's commit conflicted.
+    pub fn tools_returned(&mut self, returned: Vec<Returned>) {
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Ready) {
+            Phase::Planned { calls, finish } | Phase::Returned { calls, finish, .. } => {
+                Phase::Returned { calls, finish, returns: returned }
+            }
+            other => other,
+        };
+    }
+
+    /// The step is stored.
+    pub fn step_committed(&mut self, close: &StepClose) {
+        if let Phase::Returned { calls, returns, .. } = &self.phase {
+            let records = records(calls, returns);
+            self.history.extend(records);
+        }
+        self.steps += 1;
+        self.phase = close.stop.map_or(Phase::Ready, Phase::Done);
+    }
+
+    fn ask(&mut self, tools: &[Arc<Tool>]) -> Next {
+        if self.steps >= self.max_steps {
+            return Next::Finish(StopReason::MaxSteps);
+        }
+        let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+        let allowed = self.rules.allowed(&self.history, &names);
+        let ask = Ask { choice: self.choice(&allowed.names), allowed: allowed.names.clone() };
+        self.phase = Phase::Asked { allowed: allowed.names, prefilled: allowed.prefilled };
+        Next::CallModel(ask)
+    }
+
+    fn choice(&self, allowed: &[String]) -> ToolChoice {
+        let forced = self.policy == LoopPolicy::V2 || self.rules.must_call_tool(&self.history);
+        match allowed {
+            [only] if forced => ToolChoice::Function(only.as_str().into()),
+            [_, ..] if forced => ToolChoice::Required,
+            _ => ToolChoice::Auto,
+        }
+    }
+
+    fn is_last_step(&self) -> bool {
+        self.steps + 1 >= self.max_steps
+    }
+
+    fn close(&self, calls: &[PlannedCall], returns: &[Returned], finish: FinishReason) -> StepClose {
+        if calls.iter().any(|call| matches!(call.verdict, Verdict::Refused(Refusal::BadPrefill(_)))) {
+            return stop(StopReason::InvalidToolCall);
+        }
+        let mut called = self.history.clone();
+        called.extend(records(calls, returns));
+        let wanted = match self.policy {
+            LoopPolicy::V2 => self.close_v2(calls, returns, finish),
+            LoopPolicy::V3 => self.close_v3(calls, returns, finish),
+        };
+        self.hold_to_limits(wanted, &called)
+    }
+
+    /// The last step ends the run whatever was wanted, and a run may not end before its required tools were called.
+    fn hold_to_limits(&self, wanted: StepClose, called: &[CallRecord]) -> StepClose {
+        match wanted.stop {
+            None if self.is_last_step() => stop(StopReason::MaxSteps),
+            Some(StopReason::EndTurn | StopReason::ToolRule) => {
+                let missing = self.rules.missing_before_exit(called);
+                match (missing.is_empty(), self.is_last_step()) {
+                    (true, _) => wanted,
+                    (false, true) => stop(StopReason::MaxSteps),
+                    (false, false) => go_on(Some(Heartbeat::RequiredBeforeExit(missing))),
+                }
+            }
+            _ => wanted,
+        }
+    }
+
+    fn close_v2(&self, calls: &[PlannedCall], returns: &[Returned], finish: FinishReason) -> StepClose {
+        let (Some(call), Some(returned)) = (calls.first(), returns.first()) else {
+            return stop(if finish == FinishReason::Length {
+                StopReason::MaxTokensExceeded
+            } else {
+                StopReason::NoToolCall
+            });
+        };
+        let name = &call.call.name;
+        if matches!(call.verdict, Verdict::Refused(Refusal::NotAllowed(_))) {
+            return go_on(Some(Heartbeat::RuleViolated));
+        }
+        let failed = returned.status == ToolStatus::Error;
+        if self.rules.is_terminal(name) && !failed {
+            return stop(if call.request_heartbeat { StopReason::ToolRule } else { StopReason::EndTurn });
+        }
+        if self.rules.has_children(name) {
+            return go_on(Some(Heartbeat::ChildRule));
+        }
+        if self.rules.is_continue(name) {
+            return go_on(Some(Heartbeat::ContinueRule));
+        }
+        if failed {
+            return go_on(Some(Heartbeat::ToolFailed));
+        }
+        if call.request_heartbeat { go_on(Some(Heartbeat::Requested)) } else { stop(StopReason::EndTurn) }
+    }
+
+    fn close_v3(&self, calls: &[PlannedCall], returns: &[Returned], finish: FinishReason) -> StepClose {
+        if calls.is_empty() {
+            return stop(if finish == FinishReason::Length {
+                StopReason::MaxTokensExceeded
+            } else {
+                StopReason::EndTurn
+            });
+        }
+        let ended = calls.iter().zip(returns).any(|(call, returned)| {
+            call.verdict == Verdict::Run
+                && returned.status == ToolStatus::Success
+                && self.rules.is_terminal(&call.call.name)
+        });
+        if ended { stop(StopReason::ToolRule) } else { go_on(None) }
+    }
+}
+
+fn stop(reason: StopReason) -> StepClose {
+    StepClose { heartbeat: None, stop: Some(reason) }
+}
+
+fn go_on(heartbeat: Option<Heartbeat>) -> StepClose {
+    StepClose { heartbeat, stop: None }
+}
+
+/// The calls that count for the rules: those that were allowed.
+fn records(calls: &[PlannedCall], returns: &[Returned]) -> Vec<CallRecord> {
+    calls
+        .iter()
+        .zip(returns)
+        .filter(|(call, _)| !matches!(call.verdict, Verdict::Refused(Refusal::NotAllowed(_))))
+        .map(|(call, returned)| CallRecord { name: call.call.name.clone(), returned: returned.text.clone() })
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "step_loop_tests.rs"]
+mod tests;

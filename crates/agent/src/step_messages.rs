@@ -1,0 +1,144 @@
+//! Builds the messages of one step as they are stored.
+
+use std::sync::Arc;
+
+use domain::{ContentPart, Message, MessageId, Role, RunId, StepId, Timestamp, ToolCall, ToolReturn};
+use prompt::{heartbeats, packaging};
+
+use crate::ask_model::Answer;
+use crate::input::{InputMessage, RunInput};
+use crate::plan::PlannedCall;
+use crate::step_loop::{Heartbeat, Returned};
+
+/// What all messages of one step have in common.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StepFrame<'a> {
+    pub(crate) input: &'a RunInput,
+    pub(crate) step: StepId,
+    /// The agent's time zone.
+    pub(crate) zone: &'a str,
+    pub(crate) at: Timestamp,
+}
+
+impl StepFrame<'_> {
+    /// A message with nothing in it yet.
+    fn message(&self, id: MessageId, role: Role, content: Vec<ContentPart>) -> Message {
+        Message {
+            id,
+            organization: self.input.actor.organization,
+            agent: self.input.agent,
+            conversation: self.input.conversation,
+            identity: self.input.identity,
+            sequence_id: 0,
+            role,
+            content: content.into(),
+            tool_calls: Arc::new([]),
+            tool_returns: Arc::new([]),
+            name: None,
+            model: None,
+            otid: None,
+            run: Some(self.run()),
+            step: Some(self.step),
+            created_at: self.at,
+        }
+    }
+
+    fn run(&self) -> RunId {
+        self.input.run
+    }
+
+    /// What the caller brought.
+    pub(crate) fn input(&self, input: &InputMessage) -> Message {
+        let mut message = self.message(MessageId::random(), input.role, Vec::new());
+        message.content = input.content.clone();
+        message.name = input.name.clone();
+        message.otid = input.otid.clone();
+        message
+    }
+
+    /// The system message of a conversation that has none yet.
+    pub(crate) fn system(&self, text: String) -> Message {
+        let mut message = self.message(MessageId::random(), Role::System, vec![ContentPart::text(text)]);
+        message.step = None;
+        message
+    }
+
+    /// What the model said, thought and called; None if that was nothing.
+    pub(crate) fn assistant(
+        &self,
+        id: MessageId,
+        answer: &Answer,
+        calls: &[PlannedCall],
+        words_are_thoughts: bool,
+    ) -> Option<Message> {
+        let mut content = Vec::new();
+        if !answer.reasoning.is_empty() {
+            content.push(ContentPart::Reasoning {
+                text: answer.reasoning.as_str().into(),
+                is_native: true,
+                signature: answer.signature.as_deref().map(Into::into),
+            });
+        }
+        let thoughts = calls.iter().filter_map(|call| call.thinking.as_deref());
+        let words = (!answer.text.trim().is_empty()).then_some(answer.text.as_str());
+        let private = words.filter(|_| words_are_thoughts && !calls.is_empty());
+        content.extend(
+            private
+                .into_iter()
+                .chain(thoughts)
+                .filter(|thought| !thought.is_empty())
+                .map(|thought| ContentPart::Reasoning { text: thought.into(), is_native: false, signature: None }),
+        );
+        if private.is_none() {
+            content.extend(words.map(ContentPart::text));
+        }
+        if content.is_empty() && calls.is_empty() {
+            return None;
+        }
+        let mut message = self.message(id, Role::Assistant, content);
+        message.tool_calls = calls.iter().map(|call| call.call.clone()).collect::<Vec<ToolCall>>().into();
+        Some(message)
+    }
+
+    /// What the tools returned, one content part each; None if there were none.
+    pub(crate) fn returns(&self, calls: &[PlannedCall], returns: &[Returned]) -> Option<Message> {
+        let first = calls.first()?;
+        let content = returns
+            .iter()
+            .map(|returned| {
+                ContentPart::text(packaging::function_return(returned.status, &returned.text, self.at, self.zone))
+            })
+            .collect();
+        let mut message = self.message(MessageId::random(), Role::Tool, content);
+        message.name = Some(first.call.name.clone());
+        message.tool_returns = calls
+            .iter()
+            .zip(returns)
+            .map(|(call, returned)| ToolReturn {
+                call_id: call.call.id.clone(),
+                name: call.call.name.clone(),
+                status: returned.status,
+                text: returned.text.clone(),
+            })
+            .collect::<Vec<_>>()
+            .into();
+        Some(message)
+    }
+
+    /// What wakes the model again.
+    pub(crate) fn heartbeat(&self, heartbeat: &Heartbeat) -> Message {
+        let reason = match heartbeat {
+            Heartbeat::Requested => heartbeats::REQUESTED.to_owned(),
+            Heartbeat::ToolFailed => heartbeats::TOOL_FAILED.to_owned(),
+            Heartbeat::RuleViolated => heartbeats::RULE_VIOLATED.to_owned(),
+            Heartbeat::ContinueRule => heartbeats::CONTINUE_RULE.to_owned(),
+            Heartbeat::ChildRule => heartbeats::CHILD_RULE.to_owned(),
+            Heartbeat::RequiredBeforeExit(names) => {
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                heartbeats::required_before_exit(&names)
+            }
+        };
+        let text = packaging::heartbeat(&reason, self.at, self.zone);
+        self.message(MessageId::random(), Role::User, vec![ContentPart::text(text)])
+    }
+}
