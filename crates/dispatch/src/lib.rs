@@ -1,1 +1,19 @@
-//! Under construction.
+//! Many runs: which, when and in what order; and the making of agents.
+//!
+//! Doors translate their dialect into calls of the [`Dispatcher`] and its events back. Nothing here knows a wire
+//! format, and no text that a model is shown is written here.
+
+pub mod agent_spec;
+mod builtin_tools;
+mod create_agent;
+mod dispatcher;
+mod model_choice;
+mod modify_agent;
+mod modify_block;
+mod names;
+mod permits;
+pub mod request;
+
+pub use agent::events;
+pub use dispatcher::{DispatchConfig, Dispatcher};
+pub use permits::QueueLimits;

@@ -1,23 +1,13 @@
 //! What a door asks for, and what it gets back.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use agent::events::RunEvent;
-use domain::{Actor, AgentId, ContentPart, ConversationId, IdentityId, Role, RunId};
+use domain::{Actor, AgentId, ConversationId, IdentityId, RunId};
 use tokio::sync::mpsc;
 use tokio_util::sync::DropGuard;
 
-/// A message that a caller brings.
-#[derive(Debug, Clone, PartialEq)]
-pub struct InputMessage {
-    /// User or system; doors refuse others.
-    pub role: Role,
-    pub content: Arc<[ContentPart]>,
-    pub name: Option<Arc<str>>,
-    /// The client's own id for it.
-    pub otid: Option<Arc<str>>,
-}
+pub use agent::input::InputMessage;
 
 /// Whether a run outlives its watcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +50,34 @@ pub struct RunHandle {
     /// What happens, in order; the last event is [`RunEvent::Finished`]. A slow reader slows the run down.
     pub events: mpsc::Receiver<RunEvent>,
     pub(crate) _cancel: Option<DropGuard>,
+}
+
+/// What a watcher finds when it looks.
+#[derive(Debug)]
+pub enum Burst {
+    /// Everything that was ready, in order; at least one event.
+    Events(Vec<RunEvent>),
+    /// Nothing happened for a while.
+    Quiet,
+    /// The run broke off without its last event, which is a fault of ours.
+    Broken,
+}
+
+impl RunHandle {
+    /// Waits for the next event, but not longer than `patience`, and takes what else is ready: pieces that arrive
+    /// together can leave together, in one write, and a slow one is not held back by a timer.
+    pub async fn burst(&mut self, patience: Duration) -> Burst {
+        let first = match tokio::time::timeout(patience, self.events.recv()).await {
+            Ok(Some(first)) => first,
+            Ok(None) => return Burst::Broken,
+            Err(_) => return Burst::Quiet,
+        };
+        let mut events = vec![first];
+        while let Ok(event) = self.events.try_recv() {
+            events.push(event);
+        }
+        Burst::Events(events)
+    }
 }
 
 /// Why a run was not taken on, named by what the caller can do.

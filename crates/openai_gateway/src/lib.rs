@@ -1,1 +1,27 @@
-//! Under construction.
+//! Door: OpenAI's dialect. Any OpenAI client talks to an agent as if it were a model.
+//!
+//! It translates and decides nothing. What is private (reasoning, heartbeats, internal tools) never leaves through it.
+
+mod agent_by_name;
+pub mod error;
+mod routes;
+mod wire;
+
+use axum::Router;
+use axum::routing::{get, post};
+use dispatch::Dispatcher;
+use domain::Timestamp;
+
+/// What the handlers share.
+#[derive(Clone)]
+pub struct OpenAiGateway {
+    pub dispatcher: Dispatcher,
+    pub clock: fn() -> Timestamp,
+}
+
+/// The routes of this door.
+pub fn routes() -> Router<OpenAiGateway> {
+    Router::new()
+        .route("/v1/chat/completions", post(routes::chat_completions::create))
+        .route("/v1/models", get(routes::models::list))
+}

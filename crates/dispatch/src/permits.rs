@@ -1,0 +1,172 @@
+//! Order among runs: those of one conversation go one after the other in order of arrival, others side by side.
+//!
+//! A place in the line and the permit that it becomes are values that give themselves back when they are dropped,
+//! so that a run that fails, panics or is cancelled can never block the next.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use domain::ConversationId;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::request::SubmitError;
+
+/// How many requests may wait.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueLimits {
+    /// Runs that are open at once, waiting ones included.
+    pub open_runs: usize,
+    /// Runs of one conversation that are open at once.
+    pub open_runs_per_conversation: usize,
+}
+
+impl Default for QueueLimits {
+    fn default() -> Self {
+        Self { open_runs: 1024, open_runs_per_conversation: 64 }
+    }
+}
+
+/// What a client that came in vain is asked to wait.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// The lines before all conversations.
+#[derive(Debug, Clone)]
+pub(crate) struct Lines {
+    limits: QueueLimits,
+    lines: Arc<Mutex<HashMap<ConversationId, Line>>>,
+    open: Arc<Semaphore>,
+}
+
+#[derive(Debug)]
+struct Line {
+    turnstile: Arc<Semaphore>,
+    open: usize,
+}
+
+/// A place in the line of one conversation.
+#[derive(Debug)]
+pub(crate) struct Place {
+    turnstile: Arc<Semaphore>,
+    leave: Leave,
+    _open: OwnedSemaphorePermit,
+}
+
+/// Leaves the line when it is dropped.
+#[derive(Debug)]
+struct Leave {
+    lines: Arc<Mutex<HashMap<ConversationId, Line>>>,
+    conversation: ConversationId,
+}
+
+/// The right to run in one conversation.
+#[derive(Debug)]
+pub(crate) struct Passed {
+    // Declared in the order in which they must be given back: the turnstile opens before the line is left.
+    _passed: OwnedSemaphorePermit,
+    _leave: Leave,
+    _open: OwnedSemaphorePermit,
+}
+
+impl Lines {
+    pub(crate) fn new(limits: QueueLimits) -> Self {
+        Self { limits, lines: Arc::default(), open: Arc::new(Semaphore::new(limits.open_runs)) }
+    }
+
+    /// Joins the line of `conversation`, if it is not too long.
+    pub(crate) fn join(&self, conversation: ConversationId) -> Result<Place, SubmitError> {
+        let full = |what| SubmitError::QueueFull { what, retry_after: RETRY_AFTER };
+        let open = self.open.clone().try_acquire_owned().map_err(|_| full("this server"))?;
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let line =
+            lines.entry(conversation).or_insert_with(|| Line { turnstile: Arc::new(Semaphore::new(1)), open: 0 });
+        if line.open >= self.limits.open_runs_per_conversation {
+            return Err(full("this conversation"));
+        }
+        line.open += 1;
+        let leave = Leave { lines: self.lines.clone(), conversation };
+        Ok(Place { turnstile: line.turnstile.clone(), leave, _open: open })
+    }
+
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+}
+
+impl Place {
+    /// Waits until everybody who came earlier is done. None means that the lines were closed.
+    pub(crate) async fn pass(self) -> Option<Passed> {
+        let passed = self.turnstile.clone().acquire_owned().await.ok()?;
+        Some(Passed { _passed: passed, _leave: self.leave, _open: self._open })
+    }
+}
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(line) = lines.get_mut(&self.conversation) {
+            line.open -= 1;
+            if line.open == 0 {
+                lines.remove(&self.conversation);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(open_runs: usize, per_conversation: usize) -> Lines {
+        Lines::new(QueueLimits { open_runs, open_runs_per_conversation: per_conversation })
+    }
+
+    #[tokio::test]
+    async fn those_of_one_conversation_pass_one_by_one_in_order() {
+        let (lines, id) = (lines(10, 10), ConversationId::random());
+        let first = lines.join(id).unwrap().pass().await.unwrap();
+        let mut second = Box::pin(lines.join(id).unwrap().pass());
+        let mut third = Box::pin(lines.join(id).unwrap().pass());
+        assert!(futures_util::poll!(&mut second).is_pending());
+        assert!(futures_util::poll!(&mut third).is_pending());
+        drop(first);
+        let second = second.await.unwrap();
+        assert!(futures_util::poll!(&mut third).is_pending());
+        drop(second);
+        drop(third.await.unwrap());
+        assert!(lines.is_empty());
+    }
+
+    #[tokio::test]
+    async fn other_conversations_do_not_wait() {
+        let lines = lines(10, 10);
+        let _first = lines.join(ConversationId::random()).unwrap().pass().await.unwrap();
+        assert!(lines.join(ConversationId::random()).unwrap().pass().await.is_some());
+    }
+
+    #[tokio::test]
+    async fn a_full_line_and_a_full_house_turn_people_away() {
+        let (lines, id) = (lines(3, 2), ConversationId::random());
+        let _places = [lines.join(id).unwrap(), lines.join(id).unwrap()];
+        assert!(matches!(lines.join(id), Err(SubmitError::QueueFull { what: "this conversation", .. })));
+        let _other = lines.join(ConversationId::random()).unwrap();
+        assert!(matches!(
+            lines.join(ConversationId::random()),
+            Err(SubmitError::QueueFull { what: "this server", .. })
+        ));
+    }
+
+    #[tokio::test]
+    async fn whoever_leaves_the_line_blocks_nobody() {
+        let (lines, id) = (lines(10, 10), ConversationId::random());
+        let first = lines.join(id).unwrap().pass().await.unwrap();
+        let mut second = Box::pin(lines.join(id).unwrap().pass());
+        assert!(futures_util::poll!(&mut second).is_pending());
+        let third = lines.join(id).unwrap().pass();
+        drop(second);
+        drop(first);
+        assert!(third.await.is_some());
+        assert!(lines.is_empty());
+    }
+}
