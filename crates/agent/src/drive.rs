@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use domain::agent::LoopPolicy;
-use domain::seams::chat_model::{ChatModel, ModelError};
+use domain::message::SEND_MESSAGE;
+use domain::seams::chat_model::{ChatModel, FinishReason, ModelError};
 use domain::seams::tool_executor::{ToolExecutor, ToolInvocation};
 use domain::{
     AgentSnapshot, Memory, MemoryChange, Message, MessageId, StepId, StopReason, Timestamp, ToolStatus, Usage,
@@ -125,7 +126,7 @@ impl Driver<'_> {
             };
             let open = self.ask(&snapshot, &mut steps, ask).await?;
             self.finish_step(snapshot, &mut steps, open).await?;
-            if let Next::Finish(reason) = steps.decide(&[]) {
+            if let Some(reason) = steps.stopped() {
                 return Ok(reason);
             }
             if self.ports.stopping.is_cancelled() {
@@ -169,17 +170,20 @@ impl Driver<'_> {
             at,
             policy,
             inner_thoughts: snapshot.agent.llm_config.put_inner_thoughts_in_kwargs,
-            allowed: &ask.allowed,
+            speaks: steps.runs_as_written(SEND_MESSAGE),
         });
         let mut answer = tokio::select! {
-            answer = ask_model(&*self.ports.model, request, &mut listener) => answer?,
+            // A client that has left wants no answer, however fast it comes.
+            biased;
             () = self.ports.cancel.cancelled() => return Err(Stop::Cancelled),
+            answer = ask_model(&*self.ports.model, request, &mut listener) => answer?,
         };
-        if answer.is_empty() && steps.steps() == 0 {
+        self.row.usage += answer.usage;
+        // A model may spend all that it was given on reasoning; that is no fault of the provider.
+        if answer.is_empty() && answer.finish != FinishReason::Length && steps.steps() == 0 {
             let detail = "the model answered with nothing".to_owned();
             return Err(Stop::Failed(RunFailure::Model(ModelError::Broken { detail })));
         }
-        self.row.usage += answer.usage;
         name_calls(&mut answer);
         let reply = Reply { calls: answer.calls.clone(), finish: answer.finish };
         let calls = steps.model_replied(reply, &snapshot.tools);
@@ -193,7 +197,6 @@ impl Driver<'_> {
         steps: &mut StepLoop,
         open: OpenStep,
     ) -> Result<(), Stop> {
-        self.row.step_count += 1;
         let mut conflicts = 0;
         loop {
             let (returns, edits) = self.run_tools(&snapshot, &open.calls).await?;
@@ -205,11 +208,13 @@ impl Driver<'_> {
             match self.ports.store.commit(commit).await {
                 Ok(_) => {
                     self.row.stored = true;
+                    self.row.step_count += 1;
                     steps.step_committed(&close);
                     self.sink.send(RunEvent::StepCommitted { step: open.id, messages: shown }).await;
                     return Ok(());
                 }
-                Err(StoreError::Conflict { .. }) if conflicts < MAX_CONFLICTS => {
+                // Somebody changed or deleted what the step saw. Where that was the agent, the next look says so.
+                Err(StoreError::Conflict { .. } | StoreError::NotFound { .. }) if conflicts < MAX_CONFLICTS => {
                     conflicts += 1;
                     snapshot = self.snapshot().await?;
                 }
@@ -237,8 +242,9 @@ impl Driver<'_> {
         let (mut returns, mut edits) = (Vec::with_capacity(calls.len()), Vec::new());
         for call in calls {
             let returned = tokio::select! {
-                returned = self.run_tool(snapshot, call, &mut memory, &mut edits) => returned,
+                biased;
                 () = self.ports.cancel.cancelled() => return Err(Stop::Cancelled),
+                returned = self.run_tool(snapshot, call, &mut memory, &mut edits) => returned,
             };
             returns.push(returned);
         }
@@ -306,7 +312,7 @@ impl Driver<'_> {
             before: &snapshot.memory,
             memory: edits,
             step,
-            run: &self.row,
+            run: &RunRow { step_count: self.row.step_count + 1, ..self.row },
             at,
         };
         (changes.into_commit(), shown)

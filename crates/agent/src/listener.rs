@@ -49,8 +49,8 @@ pub struct Hearing<'a> {
     pub policy: LoopPolicy,
     /// Thoughts are an argument of each call.
     pub inner_thoughts: bool,
-    /// Tools that may be called: the words of a `send_message` that will be refused are not shown.
-    pub allowed: &'a [String],
+    /// Whether `send_message` will run as the model writes it: words that will be refused or replaced are not shown.
+    pub speaks: bool,
 }
 
 /// Listens to one answer.
@@ -61,11 +61,13 @@ pub struct Listener<'a> {
 }
 
 /// A call that is still being written.
-struct Call {
-    id: Arc<str>,
-    name: Arc<str>,
-    decoder: Option<FieldDecoder>,
-    speaks: bool,
+enum Call {
+    /// Shown as it is written.
+    Plain { id: Arc<str> },
+    /// Only the thought and, if it speaks, the words in it are shown.
+    Decoded { decoder: FieldDecoder, speaks: bool },
+    /// V2 takes one call of an answer; nothing is shown of those that follow.
+    Dropped,
 }
 
 impl<'a> Listener<'a> {
@@ -125,25 +127,30 @@ impl<'a> Listener<'a> {
     }
 
     async fn call_started(&mut self, id: &str, name: &str) {
-        let speaks = name == SEND_MESSAGE && self.hearing.allowed.iter().any(|allowed| allowed == name);
-        let decoder = (speaks || self.hearing.inner_thoughts).then(|| FieldDecoder::new(FIELDS));
-        let call = Call { id: id.into(), name: name.into(), decoder, speaks };
-        let announced = call.decoder.is_none();
-        let (call_id, name) = (call.id.clone(), call.name.clone());
-        self.calls.push(call);
-        if announced {
-            self.show(PieceKind::ToolCallStarted { call_id, name }).await;
+        if self.hearing.policy == LoopPolicy::V2 && !self.calls.is_empty() {
+            self.calls.push(Call::Dropped);
+            return;
         }
+        let speaks = name == SEND_MESSAGE && self.hearing.speaks;
+        if speaks || self.hearing.inner_thoughts {
+            self.calls.push(Call::Decoded { decoder: FieldDecoder::new(FIELDS), speaks });
+            return;
+        }
+        let call_id: Arc<str> = id.into();
+        self.calls.push(Call::Plain { id: call_id.clone() });
+        self.show(PieceKind::ToolCallStarted { call_id, name: name.into() }).await;
     }
 
     async fn arguments(&mut self, index: usize, fragment: &str) {
-        let Some(call) = self.calls.get_mut(index) else { return };
-        let Some(decoder) = &mut call.decoder else {
-            let call_id = call.id.clone();
-            return self.show(PieceKind::ToolCallArguments { call_id, fragment: fragment.to_owned() }).await;
+        let (found, speaks) = match self.calls.get_mut(index) {
+            None | Some(Call::Dropped) => return,
+            Some(Call::Plain { id }) => {
+                let call_id = id.clone();
+                return self.show(PieceKind::ToolCallArguments { call_id, fragment: fragment.to_owned() }).await;
+            }
+            Some(Call::Decoded { decoder, speaks }) => (decoder.push(fragment), *speaks),
         };
-        let found = decoder.push(fragment);
-        let (speaks, thinks) = (call.speaks, self.hearing.inner_thoughts);
+        let thinks = self.hearing.inner_thoughts;
         for piece in found {
             match piece.field {
                 THINKING_FIELD if thinks => {

@@ -138,20 +138,37 @@ fn memory_changes(input: &RunInput, before: &Memory, edits: &[MemoryChange], at:
     let agent = input.agent;
     let gone = before.blocks().iter().filter(|block| after.by_id(block.id).is_none());
     let mut changes: Vec<Change> = gone.map(|block| Change::DetachBlock { agent, block: block.id }).collect();
+    let (mut made, mut changed) = (Vec::new(), Vec::new());
     for block in after.blocks() {
         let mut block: Block = Block::clone(block);
         block.updated_at = at;
         match before.by_id(block.id) {
-            None => {
-                let id = block.id;
-                changes.push(Change::InsertBlock { block: Box::new(block), editor });
-                changes.push(Change::AttachBlock { agent, block: id });
-            }
-            Some(old) if differs(old, &block) => changes.push(Change::UpdateBlock { block: Box::new(block), editor }),
+            None => made.push(block),
+            Some(old) if differs(old, &block) => changed.push(block),
             Some(_) => {}
         }
     }
+    let changed = freeing_labels_first(before, changed).into_iter();
+    changes.extend(changed.map(|block| Change::UpdateBlock { block: Box::new(block), editor }));
+    for block in made {
+        let id = block.id;
+        changes.push(Change::InsertBlock { block: Box::new(block), editor });
+        changes.push(Change::AttachBlock { agent, block: id });
+    }
     changes
+}
+
+/// Changed blocks in an order in which no block takes a label before another has given it up.
+fn freeing_labels_first(before: &Memory, mut changed: Vec<Block>) -> Vec<Block> {
+    let mut ordered = Vec::with_capacity(changed.len());
+    while !changed.is_empty() {
+        let holder = |block: &Block| before.by_label(block.label.as_str()).filter(|holder| holder.id != block.id);
+        let waits = |block: &Block| changed.iter().any(|other| holder(block).is_some_and(|it| it.id == other.id));
+        // Blocks that swap their labels wait for each other; the store will refuse them.
+        let next = changed.iter().position(|block| !waits(block)).unwrap_or(0);
+        ordered.push(changed.remove(next));
+    }
+    ordered
 }
 
 fn differs(old: &Block, new: &Block) -> bool {

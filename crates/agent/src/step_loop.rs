@@ -106,9 +106,29 @@ impl StepLoop {
         self.steps
     }
 
+    /// Why the run is over, if it is.
+    pub fn stopped(&self) -> Option<StopReason> {
+        match self.phase {
+            Phase::Done(reason) => Some(reason),
+            Phase::Ready | Phase::Asked { .. } | Phase::Planned { .. } | Phase::Returned { .. } => None,
+        }
+    }
+
     /// Whether the rules say that this tool ends a run.
     pub fn is_terminal(&self, tool: &str) -> bool {
         self.rules.is_terminal(tool)
+    }
+
+    /// Whether a call of `tool` in the answer that is waited for will run just as the model writes it.
+    pub fn runs_as_written(&self, tool: &str) -> bool {
+        match &self.phase {
+            Phase::Asked { allowed, prefilled } => {
+                allowed.iter().any(|name| name == tool)
+                    && !prefilled.contains_key(tool)
+                    && !self.rules.requires_approval(tool)
+            }
+            Phase::Ready | Phase::Planned { .. } | Phase::Returned { .. } | Phase::Done(_) => false,
+        }
     }
 
     /// What to do next, given the tools that the agent has now.

@@ -396,7 +396,7 @@ fn required_tools_hold_the_exit_until_they_were_called() {
 }
 
 #[test]
-fn children_parents_conditions_and_counts_narrow_what_is_offered() {
+fn children_and_parents_narrow_what_is_offered() {
     let child = json!([{"type": "constrain_child_tools", "tool_name": "search", "children": ["note"]}]);
     check(
         LoopPolicy::V3,
@@ -442,6 +442,10 @@ fn children_parents_conditions_and_counts_narrow_what_is_offered() {
           -> StepClose { heartbeat: None, stop: Some(EndTurn) }
         finish end_turn"#]],
     );
+}
+
+#[test]
+fn conditions_and_counts_narrow_what_is_offered() {
     let condition = json!([{"type": "conditional", "tool_name": "search", "child_output_mapping": {"found": "note"}, "default_child": "send_message"}]);
     check(
         LoopPolicy::V3,

@@ -1,4 +1,6 @@
 //! Builds the messages of one step as they are stored.
+//!
+//! Models and tools may write anything. NUL, which no store keeps, is replaced here, so that it can't cost a run.
 
 use std::sync::Arc;
 
@@ -74,9 +76,9 @@ impl StepFrame<'_> {
         let mut content = Vec::new();
         if !answer.reasoning.is_empty() {
             content.push(ContentPart::Reasoning {
-                text: answer.reasoning.as_str().into(),
+                text: storable(answer.reasoning.as_str()),
                 is_native: true,
-                signature: answer.signature.as_deref().map(Into::into),
+                signature: answer.signature.as_deref().map(storable),
             });
         }
         let thoughts = calls.iter().filter_map(|call| call.thinking.as_deref());
@@ -87,16 +89,16 @@ impl StepFrame<'_> {
                 .into_iter()
                 .chain(thoughts)
                 .filter(|thought| !thought.is_empty())
-                .map(|thought| ContentPart::Reasoning { text: thought.into(), is_native: false, signature: None }),
+                .map(|thought| ContentPart::Reasoning { text: storable(thought), is_native: false, signature: None }),
         );
         if private.is_none() {
-            content.extend(words.map(ContentPart::text));
+            content.extend(words.map(|words| ContentPart::text(storable(words))));
         }
         if content.is_empty() && calls.is_empty() {
             return None;
         }
         let mut message = self.message(id, Role::Assistant, content);
-        message.tool_calls = calls.iter().map(|call| call.call.clone()).collect::<Vec<ToolCall>>().into();
+        message.tool_calls = calls.iter().map(|call| storable_call(&call.call)).collect();
         Some(message)
     }
 
@@ -110,18 +112,15 @@ impl StepFrame<'_> {
             })
             .collect();
         let mut message = self.message(MessageId::random(), Role::Tool, content);
-        message.name = Some(first.call.name.clone());
+        message.name = Some(storable(first.call.name.clone()));
         message.tool_returns = calls
             .iter()
             .zip(returns)
-            .map(|(call, returned)| ToolReturn {
-                call_id: call.call.id.clone(),
-                name: call.call.name.clone(),
-                status: returned.status,
-                text: returned.text.clone(),
+            .map(|(call, returned)| {
+                let ToolCall { id, name, .. } = storable_call(&call.call);
+                ToolReturn { call_id: id, name, status: returned.status, text: storable(returned.text.clone()) }
             })
-            .collect::<Vec<_>>()
-            .into();
+            .collect();
         Some(message)
     }
 
@@ -141,4 +140,14 @@ impl StepFrame<'_> {
         let text = packaging::heartbeat(&reason, self.at, self.zone);
         self.message(MessageId::random(), Role::User, vec![ContentPart::text(text)])
     }
+}
+
+fn storable_call(call: &ToolCall) -> ToolCall {
+    let [id, name, arguments] = [&call.id, &call.name, &call.arguments].map(|text| storable(text.clone()));
+    ToolCall { id, name, arguments }
+}
+
+fn storable(text: impl Into<Arc<str>>) -> Arc<str> {
+    let text = text.into();
+    if text.contains('\0') { text.replace('\0', "\u{FFFD}").into() } else { text }
 }

@@ -94,7 +94,6 @@ create table message (
     created_at bigint not null,
     foreign key (agent_id, conversation_id) references conversation (agent_id, id)
 );
-create index message_by_agent on message (agent_id, sequence_id);
 create unique index message_by_conversation on message (conversation_id, sequence_id);
 
 -- The context list of a conversation: its own messages, in the order in which the model sees them.
@@ -174,7 +173,9 @@ create table agent_tool (
 create index agent_tool_by_tool on agent_tool (tool_id);
 
 create table run (
-    id blob not null primary key,
+    -- Runs and their steps are written one after the other; clustered by a random id they would be scattered.
+    ordinal integer primary key,
+    id blob not null unique,
     organization_id blob not null,
     agent_id blob not null,
     conversation_id blob not null,
@@ -192,13 +193,13 @@ create table run (
     created_at bigint not null,
     completed_at bigint,
     foreign key (agent_id, conversation_id) references conversation (agent_id, id)
-) without rowid;
+);
 create index run_by_agent on run (agent_id, completed_at);
 create index run_open on run (created_at) where status in ('created', 'running');
 
 -- Clustered by run, because steps are only ever read together with their run.
 create table step (
-    run_id blob not null references run (id),
+    run_ordinal bigint not null references run (ordinal),
     id blob not null,
     organization_id blob not null,
     agent_id blob not null,
@@ -213,5 +214,5 @@ create table step (
     stop_reason text,
     status text not null,
     created_at bigint not null,
-    primary key (run_id, id)
+    primary key (run_ordinal, id)
 ) without rowid;

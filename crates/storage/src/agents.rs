@@ -289,8 +289,8 @@ pub(crate) fn update(scope: &Scope<'_>, agent: &Agent) -> Result<(), StoreError>
 pub(crate) fn delete(scope: &Scope<'_>, agent: AgentId) -> Result<(), StoreError> {
     const SQL: [&str; 9] = [
         "delete from context_entry where conversation_id in (select id from conversation where agent_id = $1)",
-        "delete from message where agent_id = $1",
-        "delete from step where run_id in (select id from run where agent_id = $1)",
+        "delete from message where conversation_id in (select id from conversation where agent_id = $1)",
+        "delete from step where run_ordinal in (select ordinal from run where agent_id = $1)",
         "delete from run where agent_id = $1",
         "delete from conversation where agent_id = $1",
         "delete from agent_block where agent_id = $1",

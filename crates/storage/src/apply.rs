@@ -96,10 +96,10 @@ pub(crate) struct Applied {
 }
 
 /// Applies all changes of `commit`, or fails at the first that can't be made.
-pub(crate) fn apply(db: &Db, commit: Commit) -> Result<Applied, StoreError> {
+pub(crate) fn apply(db: &Db, commit: &Commit) -> Result<Applied, StoreError> {
     let scope = Scope { db, actor: commit.actor, at: commit.at };
     let mut progress = Progress::default();
-    for change in commit.changes {
+    for change in &commit.changes {
         progress.apply(&scope, change)?;
     }
     for agent in progress.settled_agents {
@@ -124,74 +124,74 @@ struct Progress {
 }
 
 impl Progress {
-    fn apply(&mut self, scope: &Scope<'_>, change: Change) -> Result<(), StoreError> {
+    fn apply(&mut self, scope: &Scope<'_>, change: &Change) -> Result<(), StoreError> {
         match change {
-            Change::InsertOrganization(organization) => owners::insert_organization(scope, &organization),
-            Change::InsertUser(user) => owners::insert_user(scope, &user),
-            Change::InsertIdentity(identity) => owners::insert_identity(scope, &identity),
+            Change::InsertOrganization(organization) => owners::insert_organization(scope, organization),
+            Change::InsertUser(user) => owners::insert_user(scope, user),
+            Change::InsertIdentity(identity) => owners::insert_identity(scope, identity),
             Change::InsertAgent(agent) => {
-                agents::insert(scope, &agent)?;
+                agents::insert(scope, agent)?;
                 self.settled_agents.push(agent.id);
                 self.leave(Effect::AgentChanged(agent.id))
             }
             Change::UpdateAgent(agent) => {
-                agents::update(scope, &agent)?;
+                agents::update(scope, agent)?;
                 self.settled_agents.push(agent.id);
                 self.leave(Effect::AgentChanged(agent.id))
             }
             Change::DeleteAgent(agent) => {
-                agents::delete(scope, agent)?;
-                self.settled_agents.retain(|settled| *settled != agent);
+                agents::delete(scope, *agent)?;
+                self.settled_agents.retain(|settled| settled != agent);
                 self.checked.clear();
-                self.leave(Effect::AgentDeleted(agent))
+                self.leave(Effect::AgentDeleted(*agent))
             }
-            Change::InsertConversation(conversation) => conversations::insert(scope, &conversation),
-            Change::InsertMessages(new) => self.insert_messages(scope, &new),
+            Change::InsertConversation(conversation) => conversations::insert(scope, conversation),
+            Change::InsertMessages(new) => self.insert_messages(scope, new),
             Change::UpdateMessage(message) => self.rewrite_message(scope, message),
-            Change::AppendContext { conversation, messages } => self.append_context(scope, conversation, messages),
-            Change::ReplaceContext { conversation, messages } => self.replace_context(scope, conversation, messages),
+            Change::AppendContext { conversation, messages } => self.append_context(scope, *conversation, messages),
+            Change::ReplaceContext { conversation, messages } => self.replace_context(scope, *conversation, messages),
             Change::InsertRun(run) => {
-                runs::insert(scope, &run)?;
+                runs::insert(scope, run)?;
                 self.complete(run.agent, run.completed_at, run.stop_reason)
             }
             Change::UpdateRun(update) => self.update_run(scope, update),
-            Change::InsertStep(step) => runs::insert_step(scope, &step),
+            Change::InsertStep(step) => runs::insert_step(scope, step),
             other => self.apply_member(scope, other),
         }
     }
 
     /// The changes to blocks and tools, which are an agent's members.
-    fn apply_member(&mut self, scope: &Scope<'_>, change: Change) -> Result<(), StoreError> {
+    fn apply_member(&mut self, scope: &Scope<'_>, change: &Change) -> Result<(), StoreError> {
         match change {
-            Change::InsertBlock { block, editor } => blocks::insert(scope, &block, editor),
+            Change::InsertBlock { block, editor } => blocks::insert(scope, block, *editor),
             Change::UpdateBlock { block, editor } => {
-                let stored = blocks::update(scope, &block, editor)?;
+                let stored = blocks::update(scope, block, *editor)?;
                 self.leave(Effect::BlockChanged(Arc::new(stored)))
             }
             Change::DeleteBlock(block) => {
-                blocks::delete(scope, block)?;
-                self.leave(Effect::BlockDeleted(block))
+                blocks::delete(scope, *block)?;
+                self.leave(Effect::BlockDeleted(*block))
             }
             Change::AttachBlock { agent, block } => {
-                blocks::attach(scope, agent, block)?;
-                self.leave(Effect::MembersChanged(agent))
+                blocks::attach(scope, *agent, *block)?;
+                self.leave(Effect::MembersChanged(*agent))
             }
             Change::DetachBlock { agent, block } => {
-                blocks::detach(scope, agent, block)?;
-                self.leave(Effect::BlockDetached { agent, block })
+                blocks::detach(scope, *agent, *block)?;
+                self.leave(Effect::BlockDetached { agent: *agent, block: *block })
             }
             Change::UpsertTool(tool) => {
-                let stored = tools::upsert(scope, &tool)?;
+                let stored = tools::upsert(scope, tool)?;
                 self.kept_tools.insert(tool.id, stored);
                 self.leave(Effect::ToolChanged(stored))
             }
             Change::AttachTool { agent, tool } => {
-                tools::attach(scope, agent, self.kept_tool(tool))?;
-                self.leave(Effect::MembersChanged(agent))
+                tools::attach(scope, *agent, self.kept_tool(*tool))?;
+                self.leave(Effect::MembersChanged(*agent))
             }
             Change::DetachTool { agent, tool } => {
-                tools::detach(scope, agent, self.kept_tool(tool))?;
-                self.leave(Effect::MembersChanged(agent))
+                tools::detach(scope, *agent, self.kept_tool(*tool))?;
+                self.leave(Effect::MembersChanged(*agent))
             }
             // `apply` takes all others.
             _ => Ok(()),
@@ -222,19 +222,19 @@ impl Progress {
         self.leave(Effect::MessagesInserted(self.inserted[start..].to_vec()))
     }
 
-    fn rewrite_message(&mut self, scope: &Scope<'_>, message: Arc<Message>) -> Result<(), StoreError> {
-        messages::rewrite(scope, &message)?;
+    fn rewrite_message(&mut self, scope: &Scope<'_>, message: &Arc<Message>) -> Result<(), StoreError> {
+        messages::rewrite(scope, message)?;
         if let Some(inserted) = self.inserted.iter_mut().find(|inserted| inserted.id == message.id) {
-            *inserted = messages::rewritten(inserted, &message);
+            *inserted = messages::rewritten(inserted, message);
         }
-        self.leave(Effect::MessageRewritten(message))
+        self.leave(Effect::MessageRewritten(message.clone()))
     }
 
     fn append_context(
         &mut self,
         scope: &Scope<'_>,
         conversation: ConversationId,
-        messages: Vec<MessageId>,
+        messages: &[MessageId],
     ) -> Result<(), StoreError> {
         let (numbers, messages) = self.resolve(scope, conversation, messages)?;
         conversations::append(scope, conversation, &numbers)?;
@@ -245,7 +245,7 @@ impl Progress {
         &mut self,
         scope: &Scope<'_>,
         conversation: ConversationId,
-        messages: Vec<MessageId>,
+        messages: &[MessageId],
     ) -> Result<(), StoreError> {
         let (numbers, messages) = self.resolve(scope, conversation, messages)?;
         conversations::replace(scope, conversation, &numbers)?;
@@ -257,7 +257,7 @@ impl Progress {
         &mut self,
         scope: &Scope<'_>,
         conversation: ConversationId,
-        ids: Vec<MessageId>,
+        ids: &[MessageId],
     ) -> Result<(Vec<u64>, Vec<ContextMessage>), StoreError> {
         if !self.checked.contains(&conversation) {
             conversations::check(scope, conversation)?;
@@ -265,7 +265,7 @@ impl Progress {
         }
         let mut numbers = Vec::with_capacity(ids.len());
         let mut found = Vec::with_capacity(ids.len());
-        for id in ids {
+        for &id in ids {
             let made = self.inserted.iter().find(|message| message.id == id && message.conversation == conversation);
             let number = match made {
                 Some(message) => Some(message.sequence_id),
@@ -277,7 +277,8 @@ impl Progress {
         Ok((numbers, found))
     }
 
-    fn update_run(&mut self, scope: &Scope<'_>, mut update: RunUpdate) -> Result<(), StoreError> {
+    fn update_run(&mut self, scope: &Scope<'_>, update: &RunUpdate) -> Result<(), StoreError> {
+        let mut update = update.clone();
         if !matches!(update.status, RunStatus::Created | RunStatus::Running) {
             // What is over has an end, also where the caller left it out.
             update.completed_at.get_or_insert(scope.at);

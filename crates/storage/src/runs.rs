@@ -17,10 +17,11 @@ impl Store {
 
     /// The steps of a run, oldest first.
     pub async fn steps_of_run(&self, owner: OrganizationId, run: RunId) -> Result<Vec<Step>, StoreError> {
-        const SQL: &str = "select id, organization_id, agent_id, run_id, model, context_window, prompt_tokens, \
-                           completion_tokens, total_tokens, cached_input_tokens, cache_write_tokens, \
-                           reasoning_tokens, stop_reason, status, created_at from step \
-                           where run_id = $1 and organization_id = $2 order by created_at, id";
+        const SQL: &str = "select s.id, s.organization_id, s.agent_id, r.id, s.model, s.context_window, \
+                           s.prompt_tokens, s.completion_tokens, s.total_tokens, s.cached_input_tokens, \
+                           s.cache_write_tokens, s.reasoning_tokens, s.stop_reason, s.status, s.created_at \
+                           from run r join step s on s.run_ordinal = r.ordinal \
+                           where r.id = $1 and s.organization_id = $2 order by s.created_at, s.id";
         self.read(move |db| {
             db.consistently(|db| {
                 load(db, owner, run)?;
@@ -146,21 +147,21 @@ pub(crate) fn update(scope: &Scope<'_>, update: &RunUpdate) -> Result<(), StoreE
 }
 
 pub(crate) fn insert_step(scope: &Scope<'_>, step: &Step) -> Result<(), StoreError> {
-    const SQL: &str = "insert into step (run_id, id, organization_id, agent_id, model, context_window, prompt_tokens, \
-                       completion_tokens, total_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens, \
-                       stop_reason, status, created_at) \
-                       select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15 \
-                       where exists (select 1 from run r where r.id = $1 and r.agent_id = $4 \
-                       and r.organization_id = $3)";
+    // Placeholders must first appear in the order of their numbers, because one engine counts them by appearance.
+    const SQL: &str = "with r as (select ordinal from run where id = $1 and organization_id = $2 and agent_id = $3) \
+                       insert into step (run_ordinal, organization_id, agent_id, id, model, context_window, \
+                       prompt_tokens, completion_tokens, total_tokens, cached_input_tokens, cache_write_tokens, \
+                       reasoning_tokens, stop_reason, status, created_at) \
+                       select r.ordinal, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15 from r";
     scope.check_owner("step", step.organization)?;
     texts::check("a step's model", &step.model)?;
     let inserted = scope.db.execute(
         SQL,
         params![
             step.run.as_bytes(),
-            step.id.as_bytes(),
             step.organization.as_bytes(),
             step.agent.as_bytes(),
+            step.id.as_bytes(),
             step.model,
             step.context_window,
             whole(step.usage.prompt_tokens),

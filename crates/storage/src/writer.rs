@@ -1,8 +1,11 @@
 //! The one thread that writes.
 //!
-//! It takes all commits that wait together, applies each in a savepoint of one transaction, and makes them durable with
-//! one sync of the disk. Nobody is answered before that. A commit that fails, fails alone; a transaction that fails,
-//! fails for all of its commits, and the next one starts afresh.
+//! It takes all commits that wait together, applies them in one transaction, and makes them durable with one sync of the
+//! disk. Nobody is answered before that. A commit that fails, fails alone; a transaction that fails, fails for all of
+//! its commits, and the next one starts afresh.
+//!
+//! Hardly any commit fails, and savepoints cost each page a copy, so a group is first tried without them. Where one
+//! does fail, nothing of that try is kept, and the group is applied again with a savepoint for each.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -50,97 +53,130 @@ impl Writer {
     }
 
     fn write(&self, group: Vec<Work>) {
-        if let Err(error) = self.db.begin() {
-            tracing::error!(error = %Chain(&error), "a transaction could not begin");
-            group.into_iter().for_each(|work| work.refuse(&error));
-            return;
-        }
-        let mut effects = Vec::new();
-        let mut done = Vec::with_capacity(group.len());
-        let mut waiting = group.into_iter();
-        // Some errors, such as those of the disk, end the whole transaction.
-        let broken = waiting.by_ref().find_map(|work| {
-            let result = work.apply(&self.db, &mut effects);
-            let broken = (!self.db.in_transaction()).then(|| result.error().unwrap_or(StoreError::Closed));
-            done.push(result);
-            broken
-        });
-        self.cache.announce(effects);
-        let failure = broken.or_else(|| self.db.commit().err());
-        match &failure {
-            None => self.cache.apply_announced(),
-            Some(error) => self.give_up(error),
-        }
-        done.into_iter().for_each(|done| done.answer(failure.as_ref()));
-        if let Some(error) = &failure {
-            waiting.for_each(|work| work.refuse(error));
+        let first_try = if group.len() == 1 { Isolation::Alone } else { Isolation::Together };
+        let tried = match self.try_group(&group, first_try) {
+            Tried::OneFailed => self.try_group(&group, Isolation::Savepoints),
+            tried => tried,
+        };
+        match tried {
+            Tried::Durable(results) => {
+                group.into_iter().zip(results).for_each(|(work, result)| work.answer(result));
+            }
+            Tried::Broken(error) => group.into_iter().for_each(|work| work.answer(Err(error.clone()))),
+            // Savepoints fail alone, so this is the transaction's own failure, which is told as such.
+            Tried::OneFailed => group.into_iter().for_each(|work| work.answer(Err(StoreError::Closed))),
         }
     }
 
-    fn give_up(&self, error: &StoreError) {
-        self.cache.forget_announced();
-        tracing::error!(error = %Chain(error), "a transaction was rolled back");
+    /// Applies the whole group, and makes it durable unless one of its commits must fail alone.
+    fn try_group(&self, group: &[Work], isolation: Isolation) -> Tried {
+        if let Err(error) = self.db.begin() {
+            tracing::error!(error = %Chain(&error), "a transaction could not begin");
+            return Tried::Broken(error);
+        }
+        let mut effects = Vec::new();
+        let mut results = Vec::with_capacity(group.len());
+        for work in group {
+            let result = match isolation {
+                Isolation::Savepoints => self.db.savepoint(|| work.apply(&self.db, &mut effects)),
+                Isolation::Alone | Isolation::Together => work.apply(&self.db, &mut effects),
+            };
+            // Some errors, such as those of the disk, end the whole transaction.
+            if !self.db.in_transaction() {
+                return self.give_up(result.err().unwrap_or(StoreError::Closed));
+            }
+            match (&result, isolation) {
+                (Err(_), Isolation::Together) => {
+                    return match self.db.roll_back() {
+                        Ok(()) => Tried::OneFailed,
+                        Err(error) => self.give_up(error),
+                    };
+                }
+                (Err(error), Isolation::Alone) => {
+                    let error = error.clone();
+                    return match self.db.roll_back() {
+                        Ok(()) => Tried::Broken(error),
+                        Err(error) => self.give_up(error),
+                    };
+                }
+                _ => results.push(result),
+            }
+        }
+        self.cache.announce(effects);
+        if let Err(error) = self.db.commit() {
+            self.cache.forget_announced();
+            return self.give_up(error);
+        }
+        self.cache.apply_announced();
+        Tried::Durable(results)
+    }
+
+    fn give_up(&self, error: StoreError) -> Tried {
+        tracing::error!(error = %Chain(&error), "a transaction was rolled back");
         if let Err(error) = self.db.roll_back() {
             tracing::error!(error = %Chain(&error), "rolling back failed");
         }
+        Tried::Broken(error)
     }
+}
+
+/// How commits of one group are kept apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Isolation {
+    /// There is only one.
+    Alone,
+    /// Not at all: if one fails, the group is undone.
+    Together,
+    /// Each can be undone on its own.
+    Savepoints,
+}
+
+/// What came of a group.
+enum Tried {
+    /// It is on the disk; a commit that failed alone left no trace.
+    Durable(Vec<Result<Outcome, StoreError>>),
+    /// One of several failed, and nothing was kept.
+    OneFailed,
+    /// Nothing was kept, for this reason.
+    Broken(StoreError),
+}
+
+/// What one piece of work gave.
+enum Outcome {
+    Committed(Committed),
+    Closed(u64),
 }
 
 impl Work {
-    fn apply(self, db: &Db, effects: &mut Vec<Effect>) -> Done {
+    fn apply(&self, db: &Db, effects: &mut Vec<Effect>) -> Result<Outcome, StoreError> {
         match self {
-            Self::Commit(commit, reply) => {
-                let result = db.savepoint(|| apply(db, *commit)).map(|applied| {
-                    effects.extend(applied.effects);
-                    applied.committed
-                });
-                Done::Commit(result, reply)
+            Self::Commit(commit, _) => {
+                let applied = apply(db, commit)?;
+                effects.extend(applied.effects);
+                Ok(Outcome::Committed(applied.committed))
             }
-            Self::CloseOpenRuns { at, error, reply } => {
-                let result = db.savepoint(|| runs::close_open(db, at, &error));
+            Self::CloseOpenRuns { at, error, .. } => {
+                let closed = runs::close_open(db, *at, error)?;
                 effects.push(Effect::RunsClosed);
-                Done::CloseOpenRuns(result, reply)
+                Ok(Outcome::Closed(closed))
             }
         }
     }
 
-    fn refuse(self, error: &StoreError) {
-        match self {
-            Self::Commit(_, reply) => answer(reply, Err(error.clone())),
-            Self::CloseOpenRuns { reply, .. } => answer(reply, Err(error.clone())),
+    /// Tells whoever asked. They may have gone; what was committed stays committed.
+    fn answer(self, result: Result<Outcome, StoreError>) {
+        match (self, result) {
+            (Self::Commit(_, reply), Ok(Outcome::Committed(committed))) => tell(reply, Ok(committed)),
+            (Self::Commit(_, reply), Ok(Outcome::Closed(_))) => tell(reply, Err(StoreError::Closed)),
+            (Self::Commit(_, reply), Err(error)) => tell(reply, Err(error)),
+            (Self::CloseOpenRuns { reply, .. }, Ok(Outcome::Closed(closed))) => tell(reply, Ok(closed)),
+            (Self::CloseOpenRuns { reply, .. }, Ok(Outcome::Committed(_))) => tell(reply, Err(StoreError::Closed)),
+            (Self::CloseOpenRuns { reply, .. }, Err(error)) => tell(reply, Err(error)),
         }
     }
 }
 
-/// Work that was done, but is not durable yet.
-enum Done {
-    Commit(Result<Committed, StoreError>, Reply<Committed>),
-    CloseOpenRuns(Result<u64, StoreError>, Reply<u64>),
-}
-
-impl Done {
-    fn error(&self) -> Option<StoreError> {
-        match self {
-            Self::Commit(result, _) => result.as_ref().err().cloned(),
-            Self::CloseOpenRuns(result, _) => result.as_ref().err().cloned(),
-        }
-    }
-
-    /// Tells the caller, who succeeded only if the transaction did.
-    fn answer(self, failure: Option<&StoreError>) {
-        match self {
-            Self::Commit(result, reply) => answer(reply, unless(result, failure)),
-            Self::CloseOpenRuns(result, reply) => answer(reply, unless(result, failure)),
-        }
-    }
-}
-
-fn unless<T>(result: Result<T, StoreError>, failure: Option<&StoreError>) -> Result<T, StoreError> {
-    result.and_then(|value| failure.map_or(Ok(value), |failure| Err(failure.clone())))
-}
-
-fn answer<T>(reply: Reply<T>, result: Result<T, StoreError>) {
-    // Whoever asked may have gone; what was committed stays committed.
+fn tell<T>(reply: Reply<T>, result: Result<T, StoreError>) {
     reply.send(result).unwrap_or_default();
 }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::ffi;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Params};
 
@@ -38,6 +39,8 @@ impl Db {
         if !mode.eq_ignore_ascii_case("wal") {
             return Err(StoreError::Invalid(format!("the file system can't hold a write-ahead log (mode `{mode}`)")));
         }
+        // Plans do not depend on what is bound, so that no statement is prepared again because of it.
+        db.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(classify)?;
         db.set("synchronous", "FULL")?;
         db.set("fullfsync", true)?;
         db.set("foreign_keys", true)?;

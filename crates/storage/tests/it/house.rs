@@ -11,31 +11,31 @@ use domain::{
 use storage::{BlockEditor, Change, Commit, Committed, Store, StoreConfig, StoreError};
 use tempfile::TempDir;
 
-pub struct House {
-    pub store: Store,
-    pub config: StoreConfig,
-    pub me: Actor,
+pub(crate) struct House {
+    pub(crate) store: Store,
+    pub(crate) config: StoreConfig,
+    pub(crate) me: Actor,
     _directory: TempDir,
 }
 
 /// An agent with its default conversation.
 #[derive(Clone, Copy)]
-pub struct Home {
-    pub agent: AgentId,
-    pub conversation: ConversationId,
+pub(crate) struct Home {
+    pub(crate) agent: AgentId,
+    pub(crate) conversation: ConversationId,
 }
 
 /// A fixed moment, and `micros` after it.
-pub fn at(micros: i64) -> Timestamp {
+pub(crate) fn at(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(1_800_000_000_000_000 + micros).unwrap()
 }
 
 impl House {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(|_| {})
     }
 
-    pub fn with(adjust: impl FnOnce(&mut StoreConfig)) -> Self {
+    pub(crate) fn with(adjust: impl FnOnce(&mut StoreConfig)) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut config = StoreConfig::at(directory.path().join("house").join("store.db"));
         adjust(&mut config);
@@ -43,31 +43,31 @@ impl House {
         Self { store, config, me: Actor::default_user(), _directory: directory }
     }
 
-    pub fn owner(&self) -> OrganizationId {
+    pub(crate) fn owner(&self) -> OrganizationId {
         self.me.organization
     }
 
     /// A second look at the same file, with nothing in memory.
-    pub fn fresh(&self) -> Store {
+    pub(crate) fn fresh(&self) -> Store {
         Store::open(&self.config, at(0)).unwrap()
     }
 
     /// The file itself.
-    pub fn raw(&self) -> rusqlite::Connection {
+    pub(crate) fn raw(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(&self.config.path).unwrap()
     }
 
-    pub fn commit(&self) -> Commit {
+    pub(crate) fn commit(&self) -> Commit {
         Commit::new(self.me, at(1))
     }
 
-    pub async fn apply(&self, changes: impl IntoIterator<Item = Change>) -> Result<Committed, StoreError> {
+    pub(crate) async fn apply(&self, changes: impl IntoIterator<Item = Change>) -> Result<Committed, StoreError> {
         let mut commit = self.commit();
         commit.changes.extend(changes);
         self.store.commit(commit).await
     }
 
-    pub async fn new_home(&self, name: &str) -> Home {
+    pub(crate) async fn new_home(&self, name: &str) -> Home {
         let (agent, conversation) = agent(self.me, name);
         let home = Home { agent: agent.id, conversation: conversation.id };
         let changes = [Change::InsertAgent(Box::new(agent)), Change::InsertConversation(Box::new(conversation))];
@@ -75,14 +75,14 @@ impl House {
         home
     }
 
-    pub async fn new_block(&self, label: &str, value: &str) -> Block {
+    pub(crate) async fn new_block(&self, label: &str, value: &str) -> Block {
         let block = block(self.me, label, value);
         self.apply([insert_block(&block)]).await.unwrap();
         block
     }
 
     /// Stores messages and puts them into the context.
-    pub async fn say(&self, home: Home, texts: &[&str]) -> Vec<MessageId> {
+    pub(crate) async fn say(&self, home: Home, texts: &[&str]) -> Vec<MessageId> {
         let messages: Vec<_> = texts.iter().map(|text| message(self.me, home, text)).collect();
         let ids: Vec<_> = messages.iter().map(|message| message.id).collect();
         self.apply(said(home, messages)).await.unwrap();
@@ -90,13 +90,13 @@ impl House {
     }
 
     /// The words of a conversation's context.
-    pub async fn context(&self, home: Home) -> Vec<String> {
+    pub(crate) async fn context(&self, home: Home) -> Vec<String> {
         let snapshot = self.store.snapshot(self.owner(), home.agent, home.conversation).await.unwrap();
         snapshot.context.iter().map(|message| message.first_text().to_owned()).collect()
     }
 
     /// Rows of every table, by the name of the table.
-    pub fn row_counts(&self) -> Vec<(String, i64)> {
+    pub(crate) fn row_counts(&self) -> Vec<(String, i64)> {
         let raw = self.raw();
         let mut tables = raw.prepare("select name from sqlite_master where type = 'table' order by name").unwrap();
         let names: Vec<String> = tables.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
@@ -109,12 +109,12 @@ impl House {
     }
 }
 
-pub fn said(home: Home, messages: Vec<Arc<Message>>) -> [Change; 2] {
+pub(crate) fn said(home: Home, messages: Vec<Arc<Message>>) -> [Change; 2] {
     let ids = messages.iter().map(|message| message.id).collect();
     [Change::InsertMessages(messages), Change::AppendContext { conversation: home.conversation, messages: ids }]
 }
 
-pub fn agent(me: Actor, name: &str) -> (Agent, Conversation) {
+pub(crate) fn agent(me: Actor, name: &str) -> (Agent, Conversation) {
     let conversation = Conversation {
         id: ConversationId::random(),
         organization: me.organization,
@@ -153,7 +153,7 @@ pub fn agent(me: Actor, name: &str) -> (Agent, Conversation) {
     (agent, conversation)
 }
 
-pub fn block(me: Actor, label: &str, value: &str) -> Block {
+pub(crate) fn block(me: Actor, label: &str, value: &str) -> Block {
     Block::new(BlockDraft {
         id: BlockId::random(),
         organization: me.organization,
@@ -169,15 +169,15 @@ pub fn block(me: Actor, label: &str, value: &str) -> Block {
     .unwrap()
 }
 
-pub fn insert_block(block: &Block) -> Change {
+pub(crate) fn insert_block(block: &Block) -> Change {
     Change::InsertBlock { block: Box::new(block.clone()), editor: BlockEditor::Api }
 }
 
-pub fn update_block(block: &Block) -> Change {
+pub(crate) fn update_block(block: &Block) -> Change {
     Change::UpdateBlock { block: Box::new(block.clone()), editor: BlockEditor::Api }
 }
 
-pub fn tool(me: Actor, name: &str) -> Tool {
+pub(crate) fn tool(me: Actor, name: &str) -> Tool {
     Tool {
         id: ToolId::random(),
         organization: me.organization,
@@ -195,7 +195,7 @@ pub fn tool(me: Actor, name: &str) -> Tool {
     }
 }
 
-pub fn message(me: Actor, home: Home, text: &str) -> Arc<Message> {
+pub(crate) fn message(me: Actor, home: Home, text: &str) -> Arc<Message> {
     Arc::new(Message {
         id: MessageId::random(),
         organization: me.organization,
@@ -217,7 +217,7 @@ pub fn message(me: Actor, home: Home, text: &str) -> Arc<Message> {
     })
 }
 
-pub fn run(me: Actor, home: Home) -> Run {
+pub(crate) fn run(me: Actor, home: Home) -> Run {
     Run {
         id: RunId::random(),
         organization: me.organization,
@@ -235,7 +235,7 @@ pub fn run(me: Actor, home: Home) -> Run {
 }
 
 /// A second organisation with a user.
-pub async fn stranger(store: &Store) -> Actor {
+pub(crate) async fn stranger(store: &Store) -> Actor {
     let actor = Actor { user: UserId::random(), organization: OrganizationId::random() };
     let organization = Organization { id: actor.organization, name: "others".to_owned(), created_at: at(0) };
     let user = User { id: actor.user, organization: actor.organization, name: "other".to_owned(), created_at: at(0) };
@@ -247,7 +247,7 @@ pub async fn stranger(store: &Store) -> Actor {
 }
 
 /// What went wrong, in one word.
-pub fn word<T>(result: &Result<T, StoreError>) -> &'static str {
+pub(crate) fn word<T>(result: &Result<T, StoreError>) -> &'static str {
     match result {
         Ok(_) => "ok",
         Err(StoreError::NotFound { .. }) => "not found",

@@ -1,4 +1,5 @@
 //! One suite for the store, through its public interface. Where a test must look past it, it opens the file itself.
+#![cfg(test)]
 
 mod blocks;
 mod commits;
