@@ -72,7 +72,7 @@ impl From<StoreError> for Stop {
             return Self::Failed(RunFailure::AgentGone);
         }
         tracing::error!(error = &error as &dyn std::error::Error, "the store failed a run");
-        Self::Failed(RunFailure::Store)
+        Self::Failed(if matches!(error, StoreError::Full) { RunFailure::Full } else { RunFailure::Store })
     }
 }
 
@@ -87,7 +87,7 @@ fn stop_reason(failure: &RunFailure) -> StopReason {
         RunFailure::Model(_) => StopReason::LlmApiError,
         RunFailure::BadReply(_) => StopReason::InvalidLlmResponse,
         RunFailure::Stopping => StopReason::Cancelled,
-        RunFailure::NoModel(_) | RunFailure::AgentGone | RunFailure::Store => StopReason::Error,
+        RunFailure::NoModel(_) | RunFailure::AgentGone | RunFailure::Full | RunFailure::Store => StopReason::Error,
     }
 }
 

@@ -65,6 +65,9 @@ pub enum RunFailure {
     /// The server is stopping. What was committed stays; send the message again where nothing was.
     #[error("the server is shutting down")]
     Stopping,
+    /// Make room. Nothing of the last step was kept.
+    #[error("the disk is full, so nothing of this step was kept: make room, then send the message again")]
+    Full,
     /// The store refused; nothing of the last step was kept. The details are in the log.
     #[error("the store failed")]
     Store,

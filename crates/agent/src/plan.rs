@@ -28,6 +28,17 @@ pub struct PlannedCall {
     pub verdict: Verdict,
 }
 
+impl PlannedCall {
+    /// Refuses a call that stands beside another, where rules speak about the order of calls.
+    pub(crate) fn refuse_as_second(&mut self) {
+        self.verdict = Verdict::Refused(Refusal::NotAllowed(format!(
+            "The tool rules allow one call at a time, so `{}` was not run. Look at the first return, then call it again \
+             if it is still needed.",
+            self.call.name
+        )));
+    }
+}
+
 /// Whether a call may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {

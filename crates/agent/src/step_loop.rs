@@ -163,7 +163,11 @@ impl StepLoop {
             raw.truncate(1);
         }
         let plan = Plan { allowed: &allowed, prefilled: &prefilled, rules: &self.rules, tools };
-        let calls: Vec<PlannedCall> = raw.into_iter().map(|call| plan.call(call)).collect();
+        let mut calls: Vec<PlannedCall> = raw.into_iter().map(|call| plan.call(call)).collect();
+        if self.rules.orders_calls() {
+            // Each was judged by what came before the reply, so only the first is sure to keep the rules.
+            calls.iter_mut().skip(1).for_each(PlannedCall::refuse_as_second);
+        }
         self.phase = Phase::Planned { calls: calls.clone(), finish: reply.finish };
         calls
     }

@@ -123,7 +123,7 @@ impl From<StoreError> for ApiError {
             StoreError::NotFound { .. } => Self::not_found(text),
             StoreError::Conflict { .. } => Self::new(StatusCode::CONFLICT, text),
             StoreError::Invalid(_) => Self::refused(&text),
-            StoreError::Full => Self { may_retry: false, ..Self::new(StatusCode::INSUFFICIENT_STORAGE, text) },
+            StoreError::Full => Self::new(StatusCode::INSUFFICIENT_STORAGE, text).not_to_be_repeated(),
             StoreError::Busy | StoreError::Closed => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
             StoreError::Corrupt(_) | StoreError::Database(_) => {
                 tracing::error!(error = &error as &dyn std::error::Error, "the store failed a request");
@@ -183,6 +183,7 @@ impl From<&RunFailure> for ApiError {
             }
             RunFailure::AgentGone => Self::not_found(text),
             RunFailure::Stopping => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
+            RunFailure::Full => Self::new(StatusCode::INSUFFICIENT_STORAGE, text).not_to_be_repeated(),
             RunFailure::Store => Self::internal(),
             RunFailure::BadReply(_) => model(StatusCode::BAD_GATEWAY, "llm_error", MODEL_FAILED, text),
         }

@@ -132,6 +132,10 @@ impl From<&RunFailure> for ApiError {
             }
             RunFailure::AgentGone => Self::new(StatusCode::NOT_FOUND, "invalid_request_error", text),
             RunFailure::Stopping => Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", text),
+            RunFailure::Full => {
+                let error = Self::new(StatusCode::INSUFFICIENT_STORAGE, "server_error", text);
+                Self { code: Some("insufficient_storage"), may_retry: false, ..error }
+            }
             RunFailure::Store => Self::internal(),
             RunFailure::BadReply(_) => Self::new(StatusCode::BAD_GATEWAY, "api_error", text),
         }

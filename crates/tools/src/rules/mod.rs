@@ -124,6 +124,21 @@ impl RuleSolver {
         self.narrows_after(last) || !self.missing_before_exit(history).is_empty()
     }
 
+    /// Whether some rule speaks about what comes after what, or how often, which calls side by side would get past.
+    pub fn orders_calls(&self) -> bool {
+        self.rules.iter().any(|rule| match rule {
+            ToolRule::RunFirst { .. }
+            | ToolRule::Conditional { .. }
+            | ToolRule::ConstrainChildTools { .. }
+            | ToolRule::MaxCountPerStep { .. }
+            | ToolRule::ParentLastTool { .. } => true,
+            ToolRule::ExitLoop { .. }
+            | ToolRule::ContinueLoop { .. }
+            | ToolRule::RequiredBeforeExit { .. }
+            | ToolRule::RequiresApproval { .. } => false,
+        })
+    }
+
     fn has_first_tools(&self) -> bool {
         self.rules.iter().any(|rule| matches!(rule, ToolRule::RunFirst { .. }))
     }
