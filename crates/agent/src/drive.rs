@@ -149,7 +149,7 @@ impl Driver<'_> {
             let text = "the agent must call a tool, but it has none that its rules allow now";
             return Err(Stop::Failed(RunFailure::BadReply(text.into())));
         }
-        let (id, message) = (StepId::random(), MessageId::random());
+        let (id, message) = (StepId::at(at), MessageId::at(at));
         let frame = StepFrame { input: &self.input, step: id, zone: &snapshot.agent.timezone, at };
         let system = system_message(snapshot, at);
         let new_system = match &system {

@@ -516,21 +516,33 @@ fn tools_may_return_again_before_the_step_is_committed() {
 #[test]
 fn where_rules_order_calls_only_the_first_of_a_reply_runs() {
     let limit = json!([{"type": "max_count_per_step", "tool_name": "note", "max_count_limit": 1}]);
-    check(LoopPolicy::V3, limit, 5, &[calls(&["note", "note"], &["ok", "!no"]), words()], expect![[r#"
+    check(
+        LoopPolicy::V3,
+        limit,
+        5,
+        &[calls(&["note", "note"], &["ok", "!no"]), words()],
+        expect![[r#"
         ask Auto ["search", "note", "send_message"]
           note {} Run
           note {} Refused(NotAllowed("The tool rules allow one call at a time, so `note` was not run. Look at the first return, then call it again if it is still needed."))
           -> StepClose { heartbeat: None, stop: None }
         ask Auto ["search", "send_message"]
           -> StepClose { heartbeat: None, stop: Some(EndTurn) }
-        finish end_turn"#]]);
+        finish end_turn"#]],
+    );
     let ends = json!([{"type": "exit_loop", "tool_name": "send_message"}]);
-    check(LoopPolicy::V3, ends, 5, &[calls(&["note", "note"], &["ok", "ok"]), words()], expect![[r#"
+    check(
+        LoopPolicy::V3,
+        ends,
+        5,
+        &[calls(&["note", "note"], &["ok", "ok"]), words()],
+        expect![[r#"
         ask Auto ["search", "note", "send_message"]
           note {} Run
           note {} Run
           -> StepClose { heartbeat: None, stop: None }
         ask Auto ["search", "note", "send_message"]
           -> StepClose { heartbeat: None, stop: Some(EndTurn) }
-        finish end_turn"#]]);
+        finish end_turn"#]],
+    );
 }

@@ -51,7 +51,7 @@ impl StepFrame<'_> {
 
     /// What the caller brought.
     pub(crate) fn input(&self, input: &InputMessage) -> Message {
-        let mut message = self.message(MessageId::random(), input.role, Vec::new());
+        let mut message = self.message(MessageId::at(self.at), input.role, Vec::new());
         message.content = input.content.clone();
         message.name = input.name.clone();
         message.otid = input.otid.clone();
@@ -60,7 +60,7 @@ impl StepFrame<'_> {
 
     /// The system message of a conversation that has none yet.
     pub(crate) fn system(&self, text: String) -> Message {
-        let mut message = self.message(MessageId::random(), Role::System, vec![ContentPart::text(text)]);
+        let mut message = self.message(MessageId::at(self.at), Role::System, vec![ContentPart::text(text)]);
         message.step = None;
         message
     }
@@ -111,7 +111,7 @@ impl StepFrame<'_> {
                 ContentPart::text(packaging::function_return(returned.status, &returned.text, self.at, self.zone))
             })
             .collect();
-        let mut message = self.message(MessageId::random(), Role::Tool, content);
+        let mut message = self.message(MessageId::at(self.at), Role::Tool, content);
         message.name = Some(storable(first.call.name.clone()));
         message.tool_returns = calls
             .iter()
@@ -138,7 +138,7 @@ impl StepFrame<'_> {
             }
         };
         let text = packaging::heartbeat(&reason, self.at, self.zone);
-        self.message(MessageId::random(), Role::User, vec![ContentPart::text(text)])
+        self.message(MessageId::at(self.at), Role::User, vec![ContentPart::text(text)])
     }
 }
 

@@ -213,7 +213,7 @@ fn boot_order(config: &LlmConfig) -> BootOrder {
 fn stored(agent: &Agent, message: InitialMessage, now: Timestamp) -> Message {
     let by_model = message.role == Role::Assistant;
     Message {
-        id: MessageId::random(),
+        id: MessageId::at(now),
         organization: agent.organization,
         agent: agent.id,
         conversation: agent.default_conversation,

@@ -107,7 +107,7 @@ impl Dispatcher {
         };
         let place = self.inner.lines.join(conversation)?;
         let (sender, events) = mpsc::channel(EVENT_BUFFER);
-        let run = RunId::random();
+        let run = RunId::at((self.inner.clock)());
         let cancel = CancellationToken::new();
         let guard = (request.lifetime == Lifetime::Foreground).then(|| cancel.clone().drop_guard());
         let input = RunInput {

@@ -1,2 +1,32 @@
-//! Under construction.
-fn main() {}
+//! The binary `librarian`: reads the configuration, builds the rooms and opens the doors.
+//!
+//! No logic lives in this crate. What an agent does belongs to the rooms behind the doors, and what a client may say
+//! belongs to the doors.
+
+mod auth;
+mod background;
+mod cli;
+mod config;
+mod config_file;
+mod data_dir;
+mod dialect;
+mod doors;
+mod first_agent;
+mod hosts;
+mod logging;
+mod request_body;
+mod router;
+mod secret;
+mod serve;
+mod system_prompts;
+mod wiring;
+
+use std::process::ExitCode;
+
+// Messages are made and dropped in small pieces by several threads at once, which the system allocator is slow at.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    cli::run()
+}

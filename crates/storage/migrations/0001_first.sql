@@ -1,5 +1,5 @@
 -- The first tables. Ids are the 16 bytes of a uuid, times are microseconds since 1970 in UTC, JSON is text.
--- Join tables (context_entry, agent_block, agent_tool, agent_tag) belong to whoever owns the row that they hang on.
+-- Join tables (agent_block, agent_tool, agent_tag) belong to whoever owns the row that they hang on.
 
 create table organization (
     id blob not null primary key,
@@ -69,13 +69,15 @@ create table conversation (
     summary text,
     -- Messages ever kept, in context or not.
     message_count bigint not null default 0,
+    -- The context list: pairs [first, last] of numbers, each for all messages of the conversation from one to the other.
+    context text not null default '[]',
     created_at bigint not null,
     updated_at bigint not null,
     unique (agent_id, id)
 );
 
 create table message (
-    sequence_id integer primary key autoincrement,
+    sequence_id integer primary key,
     id blob not null unique,
     organization_id blob not null,
     agent_id blob not null,
@@ -96,14 +98,12 @@ create table message (
 );
 create unique index message_by_conversation on message (conversation_id, sequence_id);
 
--- The context list of a conversation: its own messages, in the order in which the model sees them.
-create table context_entry (
-    conversation_id blob not null,
-    position bigint not null,
-    sequence_id bigint not null,
-    primary key (conversation_id, position),
-    foreign key (conversation_id, sequence_id) references message (conversation_id, sequence_id)
-) without rowid;
+-- The largest number that a deleted message had: numbers are never given twice.
+create table message_floor (
+    only_row bigint not null primary key check (only_row = 1),
+    value bigint not null
+);
+insert into message_floor (only_row, value) values (1, 0);
 
 create table block (
     id blob not null primary key,

@@ -287,8 +287,7 @@ pub(crate) fn update(scope: &Scope<'_>, agent: &Agent) -> Result<(), StoreError>
 
 /// Removes the agent and all that hangs on it, children first. Its blocks and tools stay.
 pub(crate) fn delete(scope: &Scope<'_>, agent: AgentId) -> Result<(), StoreError> {
-    const SQL: [&str; 9] = [
-        "delete from context_entry where conversation_id in (select id from conversation where agent_id = $1)",
+    const SQL: [&str; 8] = [
         "delete from message where conversation_id in (select id from conversation where agent_id = $1)",
         "delete from step where run_ordinal in (select ordinal from run where agent_id = $1)",
         "delete from run where agent_id = $1",
@@ -299,6 +298,7 @@ pub(crate) fn delete(scope: &Scope<'_>, agent: AgentId) -> Result<(), StoreError
         "delete from agent where id = $1",
     ];
     check(scope, agent)?;
+    crate::messages::keep_numbers(scope)?;
     SQL.iter().try_for_each(|sql| scope.db.execute(sql, params![agent.as_bytes()]).map(drop))
 }
 

@@ -12,6 +12,7 @@ use domain::{
 };
 
 use crate::commit::{Change, Commit, Committed, RunUpdate};
+use crate::conversations::OpenConversation;
 use crate::dialect::{Db, stored_time};
 use crate::error::StoreError;
 use crate::{agents, blocks, conversations, messages, owners, runs, tools};
@@ -102,6 +103,7 @@ pub(crate) fn apply(db: &Db, commit: &Commit) -> Result<Applied, StoreError> {
     for change in &commit.changes {
         progress.apply(&scope, change)?;
     }
+    progress.open.iter().try_for_each(|conversation| conversation.write(&scope))?;
     for agent in progress.settled_agents {
         agents::check_default_conversation(&scope, agent)?;
     }
@@ -115,8 +117,8 @@ pub(crate) fn apply(db: &Db, commit: &Commit) -> Result<Applied, StoreError> {
 struct Progress {
     effects: Vec<Effect>,
     inserted: Vec<Arc<Message>>,
-    /// Conversations that are known to be the owner's.
-    checked: Vec<ConversationId>,
+    /// Conversations of the owner that are added to.
+    open: Vec<OpenConversation>,
     /// Agents whose default conversation must exist when the commit ends.
     settled_agents: Vec<AgentId>,
     /// Ids of upserted tools that were stored under the id of an older tool.
@@ -142,7 +144,7 @@ impl Progress {
             Change::DeleteAgent(agent) => {
                 agents::delete(scope, *agent)?;
                 self.settled_agents.retain(|settled| settled != agent);
-                self.checked.clear();
+                self.open.retain(|open| open.agent != *agent);
                 self.leave(Effect::AgentDeleted(*agent))
             }
             Change::InsertConversation(conversation) => conversations::insert(scope, conversation),
@@ -209,17 +211,28 @@ impl Progress {
     }
 
     fn insert_messages(&mut self, scope: &Scope<'_>, new: &[Arc<Message>]) -> Result<(), StoreError> {
-        // Nearly always one piece; a conversation is counted once for each stretch of its messages.
-        for stretch in new.chunk_by(|a, b| (a.conversation, a.agent) == (b.conversation, b.agent)) {
-            let first = &stretch[0];
-            conversations::count(scope, first.conversation, first.agent, stretch.len() as u64)?;
-            self.checked.push(first.conversation);
-        }
         let start = self.inserted.len();
-        for message in new {
-            self.inserted.push(messages::insert(scope, message)?);
+        for (number, message) in (messages::next_number(scope)?..).zip(new) {
+            let conversation = self.open(scope, message.conversation)?;
+            if conversation.agent != message.agent {
+                return Err(StoreError::not_found("conversation", message.conversation));
+            }
+            conversation.count(number);
+            self.inserted.push(messages::insert(scope, message, number)?);
         }
         self.leave(Effect::MessagesInserted(self.inserted[start..].to_vec()))
+    }
+
+    /// A conversation to be written when the commit ends.
+    fn open(&mut self, scope: &Scope<'_>, id: ConversationId) -> Result<&mut OpenConversation, StoreError> {
+        let place = match self.open.iter().position(|open| open.id == id) {
+            Some(place) => place,
+            None => {
+                self.open.push(OpenConversation::load(scope, id)?);
+                self.open.len() - 1
+            }
+        };
+        Ok(&mut self.open[place])
     }
 
     fn rewrite_message(&mut self, scope: &Scope<'_>, message: &Arc<Message>) -> Result<(), StoreError> {
@@ -237,7 +250,7 @@ impl Progress {
         messages: &[MessageId],
     ) -> Result<(), StoreError> {
         let (numbers, messages) = self.resolve(scope, conversation, messages)?;
-        conversations::append(scope, conversation, &numbers)?;
+        self.open(scope, conversation)?.append(scope, &numbers)?;
         self.leave(Effect::ContextAppended { conversation, messages })
     }
 
@@ -248,7 +261,7 @@ impl Progress {
         messages: &[MessageId],
     ) -> Result<(), StoreError> {
         let (numbers, messages) = self.resolve(scope, conversation, messages)?;
-        conversations::replace(scope, conversation, &numbers)?;
+        self.open(scope, conversation)?.replace(scope, &numbers)?;
         self.leave(Effect::ContextReplaced { conversation, messages })
     }
 
@@ -259,10 +272,7 @@ impl Progress {
         conversation: ConversationId,
         ids: &[MessageId],
     ) -> Result<(Vec<u64>, Vec<ContextMessage>), StoreError> {
-        if !self.checked.contains(&conversation) {
-            conversations::check(scope, conversation)?;
-            self.checked.push(conversation);
-        }
+        self.open(scope, conversation)?;
         let mut numbers = Vec::with_capacity(ids.len());
         let mut found = Vec::with_capacity(ids.len());
         for &id in ids {

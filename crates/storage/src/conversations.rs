@@ -1,12 +1,13 @@
 //! Conversations and their context lists.
 //!
-//! A context list holds the conversation's own messages by their numbers; the database refuses any other.
+//! A context list holds the conversation's own messages; how it is kept is told in `context`.
 
 use std::sync::Arc;
 
-use domain::{Conversation, ConversationId, Message, MessageId, OrganizationId};
+use domain::{AgentId, Conversation, ConversationId, Message, MessageId, OrganizationId};
 
 use crate::apply::Scope;
+use crate::context::ContextList;
 use crate::dialect::{Db, micros, params, whole};
 use crate::error::StoreError;
 use crate::messages;
@@ -29,15 +30,13 @@ impl Store {
         owner: OrganizationId,
         conversation: ConversationId,
     ) -> Result<Vec<MessageId>, StoreError> {
-        const SQL: &str = "select m.id from context_entry e join message m on m.sequence_id = e.sequence_id \
-                           where e.conversation_id = $1 and m.organization_id = $2 order by e.position";
         if let Some(warm) = self.cache().context_ids(owner, conversation) {
             return Ok(warm);
         }
         self.read(move |db| {
             db.consistently(|db| {
                 load(db, owner, conversation)?;
-                db.all(SQL, params![conversation.as_bytes(), owner.as_bytes()], |row| row.id())
+                Ok(load_context(db, owner, conversation)?.iter().map(|message| message.id).collect())
             })
         })
         .await
@@ -67,7 +66,15 @@ pub(crate) fn load_context(
     owner: OrganizationId,
     conversation: ConversationId,
 ) -> Result<Vec<Arc<Message>>, StoreError> {
-    db.all(messages::CONTEXT_SQL, params![conversation.as_bytes(), owner.as_bytes()], messages::read)
+    const SQL: &str = "select context from conversation where id = $1 and organization_id = $2";
+    let list =
+        db.first(SQL, params![conversation.as_bytes(), owner.as_bytes()], |row| ContextList::parse(&row.text()?))?;
+    let mut found = Vec::new();
+    for (first, last) in list.unwrap_or_default().stretches() {
+        let bounds = params![conversation.as_bytes(), whole(*first), whole(*last), owner.as_bytes()];
+        found.extend(db.all(messages::STRETCH_SQL, bounds, messages::read)?);
+    }
+    Ok(found)
 }
 
 pub(crate) fn insert(scope: &Scope<'_>, conversation: &Conversation) -> Result<(), StoreError> {
@@ -97,53 +104,84 @@ pub(crate) fn insert(scope: &Scope<'_>, conversation: &Conversation) -> Result<(
     Scope::named(inserted, "conversation", conversation.id).map(drop)
 }
 
-/// Counts new messages, which also proves that the conversation is the owner's and the agent's.
-pub(crate) fn count(
-    scope: &Scope<'_>,
-    conversation: ConversationId,
-    agent: domain::AgentId,
-    new: u64,
-) -> Result<(), StoreError> {
-    const SQL: &str = "update conversation set message_count = message_count + $1, updated_at = $2 \
-                       where id = $3 and agent_id = $4 and organization_id = $5";
-    let changed = scope.db.execute(
-        SQL,
-        params![whole(new), micros(scope.at), conversation.as_bytes(), agent.as_bytes(), scope.owner_bytes()],
-    )?;
-    if changed == 0 { Err(StoreError::not_found("conversation", conversation)) } else { Ok(()) }
+/// A conversation that a commit adds to. It is read once and written once, when the commit ends.
+pub(crate) struct OpenConversation {
+    pub(crate) id: ConversationId,
+    pub(crate) agent: AgentId,
+    context: ContextList,
+    new_messages: u64,
+    /// The newest numbers of the conversation in order: the last before this commit, then those of this commit.
+    newest: Vec<u64>,
+    changed: bool,
 }
 
-/// Fails where the owner has no such conversation.
-pub(crate) fn check(scope: &Scope<'_>, conversation: ConversationId) -> Result<(), StoreError> {
-    const SQL: &str = "select 1 from conversation where id = $1 and organization_id = $2";
-    if scope.db.exists(SQL, params![conversation.as_bytes(), scope.owner_bytes()])? {
-        return Ok(());
+impl OpenConversation {
+    /// Reads a conversation of the owner.
+    pub(crate) fn load(scope: &Scope<'_>, id: ConversationId) -> Result<Self, StoreError> {
+        const SQL: &str = "select c.agent_id, c.context, \
+                           (select max(m.sequence_id) from message m where m.conversation_id = c.id) \
+                           from conversation c where c.id = $1 and c.organization_id = $2";
+        let found = scope.db.first(SQL, params![id.as_bytes(), scope.owner_bytes()], |row| {
+            let (agent, context) = (row.id()?, ContextList::parse(&row.text()?)?);
+            let newest = row.get::<Option<i64>>()?.and_then(|last| u64::try_from(last).ok());
+            Ok(Self { id, agent, context, new_messages: 0, newest: newest.into_iter().collect(), changed: false })
+        })?;
+        found.ok_or_else(|| StoreError::not_found("conversation", id))
     }
-    Err(StoreError::not_found("conversation", conversation))
-}
 
-/// Adds messages, given by their numbers, to the end of a list that [`check`] has let pass.
-pub(crate) fn append(scope: &Scope<'_>, conversation: ConversationId, numbers: &[u64]) -> Result<(), StoreError> {
-    const NEXT: &str = "select coalesce(max(position) + 1, 0) from context_entry where conversation_id = $1";
-    let next = scope.db.first(NEXT, params![conversation.as_bytes()], |row| row.get::<i64>())?.unwrap_or_default();
-    write(scope, conversation, next, numbers)
-}
-
-/// Replaces a list that [`check`] has let pass. What the two lists begin with alike stays untouched.
-pub(crate) fn replace(scope: &Scope<'_>, conversation: ConversationId, numbers: &[u64]) -> Result<(), StoreError> {
-    const OLD: &str = "select sequence_id from context_entry where conversation_id = $1 order by position";
-    const CUT: &str = "delete from context_entry where conversation_id = $1 and position >= $2";
-    let old = scope.db.all(OLD, params![conversation.as_bytes()], |row| row.whole())?;
-    let same = old.iter().zip(numbers).take_while(|(old, new)| old == new).count();
-    let start = whole(same as u64);
-    scope.db.execute(CUT, params![conversation.as_bytes(), start])?;
-    write(scope, conversation, start, &numbers[same..])
-}
-
-fn write(scope: &Scope<'_>, conversation: ConversationId, start: i64, numbers: &[u64]) -> Result<(), StoreError> {
-    const SQL: &str = "insert into context_entry (conversation_id, position, sequence_id) values ($1, $2, $3)";
-    for (position, number) in (start..).zip(numbers) {
-        scope.db.execute(SQL, params![conversation.as_bytes(), position, whole(*number)])?;
+    /// A message was inserted.
+    pub(crate) fn count(&mut self, number: u64) {
+        self.new_messages += 1;
+        self.newest.push(number);
+        self.changed = true;
     }
-    Ok(())
+
+    /// Adds messages of the conversation, given by their numbers, to the end of its list.
+    pub(crate) fn append(&mut self, scope: &Scope<'_>, numbers: &[u64]) -> Result<(), StoreError> {
+        self.changed = true;
+        for number in numbers {
+            let follows = match self.context.last() {
+                Some(last) => self.follows(scope, last, *number)?,
+                None => false,
+            };
+            self.context.push(*number, follows);
+        }
+        Ok(())
+    }
+
+    /// Replaces the list.
+    pub(crate) fn replace(&mut self, scope: &Scope<'_>, numbers: &[u64]) -> Result<(), StoreError> {
+        self.context = ContextList::default();
+        self.append(scope, numbers)
+    }
+
+    /// Whether the conversation has `number` right after `last`.
+    fn follows(&self, scope: &Scope<'_>, last: u64, number: u64) -> Result<bool, StoreError> {
+        const BETWEEN: &str =
+            "select 1 from message where conversation_id = $1 and sequence_id > $2 and sequence_id < $3";
+        if number <= last {
+            return Ok(false);
+        }
+        if let Some(place) = self.newest.iter().position(|newest| *newest == last) {
+            return Ok(self.newest.get(place + 1) == Some(&number));
+        }
+        Ok(!scope.db.exists(BETWEEN, params![self.id.as_bytes(), whole(last), whole(number)])?)
+    }
+
+    /// Writes what changed.
+    pub(crate) fn write(&self, scope: &Scope<'_>) -> Result<(), StoreError> {
+        const SQL: &str = "update conversation set message_count = message_count + $1, context = $2, updated_at = $3 \
+                           where id = $4 and organization_id = $5";
+        if !self.changed {
+            return Ok(());
+        }
+        let values = params![
+            whole(self.new_messages),
+            self.context.to_text(),
+            micros(scope.at),
+            self.id.as_bytes(),
+            scope.owner_bytes()
+        ];
+        scope.db.execute(SQL, values).map(drop)
+    }
 }

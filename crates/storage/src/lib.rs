@@ -9,6 +9,7 @@ mod apply;
 mod blocks;
 mod cache;
 pub mod commit;
+mod context;
 mod conversations;
 mod dialect;
 mod effects;

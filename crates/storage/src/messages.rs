@@ -62,12 +62,12 @@ impl Store {
     }
 }
 
-/// The messages of one context list, for [`read`].
-pub(crate) const CONTEXT_SQL: &str = concat!(
+/// A stretch of a conversation's messages, for [`read`].
+pub(crate) const STRETCH_SQL: &str = concat!(
     "select ",
     message_columns!(),
-    " from context_entry e join message m on m.sequence_id = e.sequence_id \
-     where e.conversation_id = $1 and m.organization_id = $2 order by e.position"
+    " from message m where m.conversation_id = $1 and m.sequence_id between $2 and $3 \
+     and m.organization_id = $4 order by m.sequence_id"
 );
 
 pub(crate) fn read(row: &mut Columns<'_>) -> Result<Arc<Message>, StoreError> {
@@ -135,16 +135,31 @@ pub(crate) fn number_in(
     scope.db.first(SQL, ids, |row| row.whole())
 }
 
-/// Inserts one message and gives it as it is stored. Its conversation was counted up, and so checked, before.
-pub(crate) fn insert(scope: &Scope<'_>, message: &Message) -> Result<Arc<Message>, StoreError> {
-    const SQL: &str = "insert into message (id, organization_id, agent_id, conversation_id, identity_id, role, \
+/// The number that the next message gets. Numbers go up and are never given twice.
+pub(crate) fn next_number(scope: &Scope<'_>) -> Result<u64, StoreError> {
+    const SQL: &str = "select max(n) + 1 from (select max(sequence_id) as n from message \
+                       union all select value as n from message_floor) as numbers";
+    Ok(scope.db.first(SQL, [], |row| row.whole())?.unwrap_or(1))
+}
+
+/// Remembers the largest number before messages are deleted.
+pub(crate) fn keep_numbers(scope: &Scope<'_>) -> Result<(), StoreError> {
+    const SQL: &str = "update message_floor set value = (select max(sequence_id) from message) \
+                       where value < (select max(sequence_id) from message)";
+    scope.db.execute(SQL, []).map(drop)
+}
+
+/// Inserts one message and gives it as it is stored. Its conversation was checked before.
+pub(crate) fn insert(scope: &Scope<'_>, message: &Message, number: u64) -> Result<Arc<Message>, StoreError> {
+    const SQL: &str = "insert into message (sequence_id, id, organization_id, agent_id, conversation_id, identity_id, role, \
                        content, tool_calls, tool_returns, name, model, otid, run_id, step_id, created_at) \
-                       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
+                       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
     scope.check_owner("message", message.organization)?;
     check_texts(message)?;
-    let numbered = scope.db.insert_numbered(
+    let inserted = scope.db.execute(
         SQL,
         params![
+            whole(number),
             message.id.as_bytes(),
             message.organization.as_bytes(),
             message.agent.as_bytes(),
@@ -162,8 +177,8 @@ pub(crate) fn insert(scope: &Scope<'_>, message: &Message) -> Result<Arc<Message
             micros(message.created_at),
         ],
     );
-    let sequence_id = Scope::named(numbered, "message", message.id)?;
-    Ok(Arc::new(Message { sequence_id, created_at: stored_time(message.created_at), ..message.clone() }))
+    Scope::named(inserted, "message", message.id)?;
+    Ok(Arc::new(Message { sequence_id: number, created_at: stored_time(message.created_at), ..message.clone() }))
 }
 
 /// Replaces what the message says; who said it, where and when stays.

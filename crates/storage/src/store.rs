@@ -74,7 +74,10 @@ impl Store {
             let (db, jobs) = (Db::open_reader(&config.path)?, jobs.clone());
             ended.push(start(&format!("store-reader-{number}"), move || serve_reads(&db, &jobs))?);
         }
-        let writer = Writer { db, cache: cache.clone(), inbox };
+        let (checkpoints, wanted) = mpsc::sync_channel(1);
+        let checkpointer = Db::open_checkpointer(&config.path)?;
+        ended.push(start("store-log", move || put_log_away(&checkpointer, &wanted))?);
+        let writer = Writer { db, cache: cache.clone(), inbox, checkpoints };
         ended.push(start("store-writer", move || writer.run())?);
         let lines = RwLock::new(Some(Lines { commits, reads }));
         Ok(Self { shared: Arc::new(Shared { lines, cache, ended: Mutex::new(ended) }) })
@@ -150,6 +153,16 @@ fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<oneshot::Re
         })
         .map_err(|error| StoreError::Database(DatabaseError::new(error)))?;
     Ok(ended)
+}
+
+/// Moves the log into the database whenever the writer asks, so that no commit has to wait for it.
+fn put_log_away(db: &Db, wanted: &Receiver<()>) {
+    while wanted.recv().is_ok() {
+        if let Err(error) = db.checkpoint_quietly() {
+            // Nothing is lost: the writer does it itself when the log is long.
+            tracing::warn!(error = &error as &dyn std::error::Error, "the log could not be put away");
+        }
+    }
 }
 
 fn serve_reads(db: &Db, jobs: &Mutex<Receiver<Job>>) {

@@ -8,7 +8,7 @@
 //! does fail, nothing of that try is kept, and the group is applied again with a savepoint for each.
 
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, SyncSender};
 
 use domain::Timestamp;
 use tokio::sync::oneshot;
@@ -23,6 +23,9 @@ use crate::runs;
 /// Commits that share one sync at most. More would only make the first of them wait.
 const MAX_GROUP: usize = 256;
 
+/// Transactions between two requests to put the log away.
+const GROUPS_PER_CHECKPOINT: u32 = 500;
+
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// What the writer is asked to do.
@@ -36,15 +39,23 @@ pub(crate) struct Writer {
     pub(crate) db: Db,
     pub(crate) cache: Arc<Cache>,
     pub(crate) inbox: Receiver<Work>,
+    /// Asks another thread to move the log into the database.
+    pub(crate) checkpoints: SyncSender<()>,
 }
 
 impl Writer {
     /// Works until the last sender is gone and all work is done, then puts the log away.
     pub(crate) fn run(self) {
+        let mut groups: u32 = 0;
         while let Ok(first) = self.inbox.recv() {
             let mut group = vec![first];
             group.extend(self.inbox.try_iter().take(MAX_GROUP - 1));
             self.write(group);
+            groups = groups.wrapping_add(1);
+            if groups.is_multiple_of(GROUPS_PER_CHECKPOINT) {
+                // One that is still under way is as good as a new one.
+                self.checkpoints.try_send(()).unwrap_or_default();
+            }
         }
         if let Err(error) = self.db.checkpoint() {
             // Nothing is lost: the log is read again at the next start.

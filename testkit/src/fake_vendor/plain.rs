@@ -21,7 +21,7 @@ pub(super) struct Plain {
 
 impl Plain {
     pub(super) fn new(pieces: Option<usize>) -> Self {
-        let text = Some("This answer is always the same, and it comes at once.".to_owned());
+        let text = Some("This answer is always the same, and it comes at once. ".repeat(6).trim_end().to_owned());
         let answer = Answer { reasoning: None, text, calls: Vec::new(), finish: "stop".to_owned() };
         let envelope = Envelope {
             answer: &answer,

@@ -1,4 +1,5 @@
 //! What a model is shown, as a whole: snapshots, the skeleton of the recordings, and properties.
+#![cfg(test)]
 
 mod envelope_skeleton;
 mod line_kinds;

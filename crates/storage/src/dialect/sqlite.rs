@@ -17,10 +17,11 @@ use crate::error::{DatabaseError, StoreError};
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 /// The store has about sixty different statements.
 const CACHED_STATEMENTS: usize = 128;
-/// Pages of write-ahead log between checkpoints. A checkpoint is paid by the commit that meets it, so it is worth
-/// having few; 16 MiB of log is little to recover from.
-const CHECKPOINT_PAGES: i64 = 4_000;
-const WRITER_CACHE_KIB: i64 = 16_000;
+/// Pages of write-ahead log after which a commit puts the log away itself. The thread for that usually was there before,
+/// but it can't empty a log that is being written all the time; 64 MiB is little to recover from.
+const CHECKPOINT_PAGES: i64 = 16_000;
+/// Whenever a tree is rebalanced, SQLite looks through its whole cache when the transaction ends, so more is not better.
+const WRITER_CACHE_KIB: i64 = 6_000;
 const READER_CACHE_KIB: i64 = 4_000;
 
 /// One connection. It is used by one thread at a time.
@@ -51,6 +52,14 @@ impl Db {
             let pages = i64::try_from(bytes).unwrap_or(i64::MAX) / page_size.max(1);
             db.set("max_page_count", pages.max(1))?;
         }
+        Ok(db)
+    }
+
+    /// Opens a connection that only moves the log into the database.
+    pub(crate) fn open_checkpointer(path: &Path) -> Result<Self, StoreError> {
+        let db = Self::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        db.set("synchronous", "FULL")?;
+        db.set("cache_size", -READER_CACHE_KIB)?;
         Ok(db)
     }
 
@@ -109,12 +118,6 @@ impl Db {
     /// Runs one statement and says how many rows it changed.
     pub(crate) fn execute(&self, sql: &str, params: impl Params) -> Result<usize, StoreError> {
         self.connection.prepare_cached(sql).and_then(|mut statement| statement.execute(params)).map_err(classify)
-    }
-
-    /// Inserts one row into a table that numbers its rows, and gives the number.
-    pub(crate) fn insert_numbered(&self, sql: &str, params: impl Params) -> Result<u64, StoreError> {
-        self.execute(sql, params)?;
-        u64::try_from(self.connection.last_insert_rowid()).map_err(|error| StoreError::Corrupt(error.to_string()))
     }
 
     /// Runs a file of statements.
@@ -193,6 +196,11 @@ impl Db {
         let result = work(self);
         self.roll_back()?;
         result
+    }
+
+    /// Moves what it can of the log into the database file, without making anybody wait.
+    pub(crate) fn checkpoint_quietly(&self) -> Result<(), StoreError> {
+        self.first("pragma wal_checkpoint(passive)", [], |_| Ok(())).map(drop)
     }
 
     /// Moves the whole log into the database file.

@@ -274,3 +274,16 @@ async fn a_closed_store_has_finished_its_work_and_refuses_more() {
     assert!(!log.exists(), "the log was put away");
     assert_eq!(house.row_counts().iter().find(|(table, _)| table == "message").unwrap().1, 20);
 }
+
+#[tokio::test]
+async fn numbers_of_deleted_messages_are_never_given_again() {
+    let house = House::new();
+    let (kept, gone) = (house.new_home("kept").await, house.new_home("gone").await);
+    house.say(kept, &["one"]).await;
+    let said_last = house.apply(said(gone, vec![message(house.me, gone, "last")])).await.unwrap().sequence_ids[0];
+    house.apply([Change::DeleteAgent(gone.agent)]).await.unwrap();
+    let after = house.fresh();
+    let mut commit = house.commit();
+    commit.changes.extend(said(kept, vec![message(house.me, kept, "two")]));
+    assert!(after.commit(commit).await.unwrap().sequence_ids[0] > said_last);
+}

@@ -1,0 +1,107 @@
+//! The shape of `librarian.toml`.
+//!
+//! Unknown keys are errors that name the key: a misspelt `api_key` must not leave a server open. Errors never quote
+//! the file, because a line of it may hold a key.
+
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use serde::Deserialize;
+
+/// Everything that the file may say.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ConfigFile {
+    #[serde(default)]
+    pub(crate) server: ServerSection,
+    #[serde(default)]
+    pub(crate) model: ModelSection,
+    #[serde(default)]
+    pub(crate) providers: Vec<ProviderSection>,
+}
+
+/// `[server]`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ServerSection {
+    pub(crate) host: Option<String>,
+    pub(crate) port: Option<u16>,
+    pub(crate) api_key: Option<String>,
+    #[serde(default)]
+    pub(crate) allowed_hosts: Vec<String>,
+    #[serde(default)]
+    pub(crate) allowed_origins: Vec<String>,
+}
+
+/// `[model]`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ModelSection {
+    pub(crate) default: Option<String>,
+    /// Whether an Ollama or LM Studio on its usual local port is looked for; true unless said otherwise.
+    pub(crate) discover_local: Option<bool>,
+}
+
+/// `[[providers]]`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ProviderSection {
+    pub(crate) name: String,
+    pub(crate) base_url: String,
+    pub(crate) api_key: Option<String>,
+    pub(crate) default_model: Option<String>,
+}
+
+impl ConfigFile {
+    /// Reads the file at `path`.
+    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+        Self::parse(&text).with_context(|| format!("{} can't be used", path.display()))
+    }
+
+    /// Reads the file's text.
+    pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
+        toml::from_str(text).map_err(|error| {
+            let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+            let place = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+            anyhow!("{place}{}", error.message().replace('\n', " "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(text: &str, expected: &Expect) {
+        let told = ConfigFile::parse(text).map_or_else(|error| error.to_string(), |_| "fine".to_owned());
+        expected.assert_eq(&told);
+    }
+
+    #[test]
+    fn every_key_is_known() {
+        check(
+            "[server]\nhost = \"::1\"\nport = 0\napi_key = \"k\"\nallowed_hosts = [\"a\"]\nallowed_origins = []\n\
+             [model]\ndefault = \"builtin/guide\"\ndiscover_local = false\n\
+             [[providers]]\nname = \"mine\"\nbase_url = \"http://x/v1\"\napi_key = \"k\"\ndefault_model = \"m\"\n",
+            &expect!["fine"],
+        );
+        check("", &expect!["fine"]);
+    }
+
+    #[test]
+    fn a_wrong_key_is_named_and_its_value_is_not_shown() {
+        check(
+            "[server]\napi_kye = \"sk-very-secret\"\n",
+            &expect![
+                "line 2: unknown field `api_kye`, expected one of `host`, `port`, `api_key`, `allowed_hosts`, `allowed_origins`"
+            ],
+        );
+        check("[sevrer]\n", &expect!["line 1: unknown field `sevrer`, expected one of `server`, `model`, `providers`"]);
+        check("[server]\nport = 70000\n", &expect!["line 2: invalid value: integer `70000`, expected u16"]);
+        check("[server]\napi_key = \"sk-very-secret\n", &expect![[r#"line 2: invalid basic string, expected `"`"#]]);
+        check("[[providers]]\nname = \"x\"\n", &expect!["line 1: missing field `base_url`"]);
+    }
+}

@@ -1,0 +1,161 @@
+//! In which words a refusal is told: each door has its own shape of errors.
+//!
+//! This is the only place that knows which path belongs to which door. It holds errors of the house itself (no such
+//! route, no key, too large); what goes wrong behind a door is told by that door.
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use serde_json::json;
+
+/// Whose shape of errors a client expects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Letta,
+    OpenAi,
+}
+
+impl Dialect {
+    /// The dialect of the door that `path` belongs to. What belongs to none is answered as Letta would.
+    pub(crate) fn of_path(path: &str) -> Self {
+        match path {
+            // Letta lists its models at a path that differs from OpenAI's only by the slash.
+            "/v1/models/" => Self::Letta,
+            "/v1/chat/completions" | "/v1/completions" | "/v1/embeddings" | "/v1/models" => Self::OpenAi,
+            _ if path.starts_with("/v1/models/") => Self::OpenAi,
+            _ => Self::Letta,
+        }
+    }
+}
+
+/// Why a request was not let through to a door.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// No key, or a wrong one.
+    Unauthorized,
+    /// The request is not meant for this server, or does not say for whom it is.
+    WrongHost(String),
+    /// A page of another site sent it.
+    ForeignOrigin(String),
+    NotFound,
+    MethodNotAllowed,
+    /// The body has more bytes than the limit.
+    TooLarge {
+        limit: usize,
+    },
+    /// The body did not arrive in time.
+    TooSlow,
+    /// The body could not be read to its end.
+    CutBody,
+    /// A fault of ours; the log has the details.
+    Internal,
+}
+
+impl Refusal {
+    /// The status that all dialects share.
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::WrongHost(_) => StatusCode::MISDIRECTED_REQUEST,
+            Self::ForeignOrigin(_) => StatusCode::FORBIDDEN,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::CutBody => StatusCode::BAD_REQUEST,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// The answer in the words of `dialect`.
+    pub(crate) fn answer(&self, dialect: Dialect) -> Response {
+        let body = match dialect {
+            Dialect::Letta => json!({ "detail": self.letta_text() }),
+            Dialect::OpenAi => {
+                let kind = if self.status().is_server_error() { "server_error" } else { "invalid_request_error" };
+                json!({ "error": {
+                    "message": self.openai_text(), "type": kind, "param": null, "code": self.openai_code(),
+                } })
+            }
+        };
+        let mut response = (self.status(), Json(body)).into_response();
+        if *self == Self::Unauthorized {
+            let scheme = http::HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(http::header::WWW_AUTHENTICATE, scheme);
+        }
+        response
+    }
+
+    /// What both dialects say where neither has fixed words.
+    fn text(&self) -> String {
+        match self {
+            Self::Unauthorized => "Unauthorized".to_owned(),
+            Self::WrongHost(text) | Self::ForeignOrigin(text) => text.clone(),
+            Self::NotFound => "Not Found".to_owned(),
+            Self::MethodNotAllowed => "Method Not Allowed".to_owned(),
+            Self::TooLarge { limit } => {
+                format!("the request body is larger than the limit of {limit} bytes: send less in one request")
+            }
+            Self::TooSlow => "the request body did not arrive in time: send it again".to_owned(),
+            Self::CutBody => "the request body ended early: send it again".to_owned(),
+            Self::Internal => "internal error".to_owned(),
+        }
+    }
+
+    fn letta_text(&self) -> String {
+        self.text()
+    }
+
+    fn openai_text(&self) -> String {
+        match self {
+            Self::Unauthorized => "this server wants its API key: send it as `Authorization: Bearer <key>`".to_owned(),
+            Self::NotFound => "this URL does not exist: see GET /v1/models and POST /v1/chat/completions".to_owned(),
+            Self::MethodNotAllowed => "this URL does not take that HTTP method".to_owned(),
+            Self::WrongHost(_)
+            | Self::ForeignOrigin(_)
+            | Self::TooLarge { .. }
+            | Self::TooSlow
+            | Self::CutBody
+            | Self::Internal => self.text(),
+        }
+    }
+
+    fn openai_code(&self) -> Option<&'static str> {
+        match self {
+            Self::Unauthorized => Some("invalid_api_key"),
+            Self::WrongHost(_) => Some("wrong_host"),
+            Self::ForeignOrigin(_) => Some("foreign_origin"),
+            Self::NotFound => Some("unknown_url"),
+            Self::MethodNotAllowed => Some("method_not_supported"),
+            Self::TooLarge { .. } => Some("request_too_large"),
+            Self::TooSlow | Self::CutBody | Self::Internal => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_tells_the_dialect() {
+        for (path, dialect) in [
+            ("/v1/chat/completions", Dialect::OpenAi),
+            ("/v1/models", Dialect::OpenAi),
+            ("/v1/models/librarian", Dialect::OpenAi),
+            ("/v1/models/", Dialect::Letta),
+            ("/v1/agents/", Dialect::Letta),
+            ("/health", Dialect::Letta),
+            ("/", Dialect::Letta),
+        ] {
+            assert_eq!(Dialect::of_path(path), dialect, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_missing_key_names_the_scheme() {
+        let response = Refusal::Unauthorized.answer(Dialect::Letta);
+        assert_eq!(response.status(), 401);
+        assert_eq!(response.headers()["www-authenticate"], "Bearer");
+    }
+}

@@ -1,0 +1,92 @@
+//! The agent that a new house begins with, so that there is somebody to talk to.
+
+use std::time::Duration;
+
+use dispatch::agent_spec::{AgentError, AgentSpec, BlockSpec};
+use domain::{Actor, AgentType, ModelHandle};
+use storage::AgentFilter;
+
+use crate::wiring::House;
+
+/// The name of the first agent.
+pub(crate) const FIRST_AGENT: &str = "librarian";
+/// The model that needs neither a key nor a network.
+pub(crate) const GUIDE: &str = "builtin/guide";
+/// How long a provider may take to tell its models before the first agent starts without it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What an agent knows about people whom it has not met.
+pub(crate) const HUMAN: &str =
+    "I don't know anything about this person yet. What they tell me about themselves goes here.";
+
+/// Who is there to talk to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FirstAgent {
+    pub(crate) name: String,
+    pub(crate) model: String,
+    /// What the operator should know, where the agent is not as it was asked for.
+    pub(crate) warning: Option<String>,
+}
+
+/// What an agent knows about itself unless somebody says otherwise.
+pub(crate) fn persona(name: &str) -> String {
+    format!(
+        "I am {name}. I keep what people tell me in my memory and give it back when it matters. I answer plainly, I say \
+         so when I don't know something, and I never pretend to remember what nobody told me."
+    )
+}
+
+/// The agent that is named like the house or else the oldest one; a house with no agents gets its first.
+pub(crate) async fn ensure(house: &House, wanted: Option<&ModelHandle>) -> anyhow::Result<FirstAgent> {
+    let owner = Actor::default_user().organization;
+    let named = AgentFilter { name: Some(FIRST_AGENT.to_owned()), limit: 1, ascending: true, ..AgentFilter::default() };
+    let oldest = AgentFilter { limit: 1, ascending: true, ..AgentFilter::default() };
+    for filter in [named, oldest] {
+        if let Some(agent) = house.store.agents(owner, &filter).await?.first() {
+            let model = agent.llm_config.handle.to_string();
+            return Ok(FirstAgent { name: agent.name.clone(), model, warning: None });
+        }
+    }
+    create(house, wanted).await
+}
+
+/// Makes the agent on the wanted model, or on the guide if that can't be had now.
+async fn create(house: &House, wanted: Option<&ModelHandle>) -> anyhow::Result<FirstAgent> {
+    let made = tokio::time::timeout(PATIENCE, async {
+        let model = match wanted {
+            Some(model) => model.clone(),
+            None => {
+                // A model server on this machine may not have been found yet.
+                house.models.discover().await;
+                house.models.default_model().await
+            }
+        };
+        create_on(house, model.as_str()).await.map_err(|error| format!("{model} can't be used ({error})"))
+    });
+    let trouble = match made.await {
+        Ok(Ok(agent)) => return Ok(agent),
+        Ok(Err(trouble)) => trouble,
+        Err(_) => format!("the model's provider did not answer within {} s", PATIENCE.as_secs()),
+    };
+    let mut agent = create_on(house, GUIDE).await?;
+    agent.warning = Some(format!(
+        "{trouble}, so the agent {FIRST_AGENT} was made with {GUIDE}: change it with \
+         `librarian agents set-model {FIRST_AGENT} PROVIDER/MODEL`"
+    ));
+    Ok(agent)
+}
+
+async fn create_on(house: &House, model: &str) -> Result<FirstAgent, AgentError> {
+    let block =
+        |label: &str, value: &str| BlockSpec { label: label.into(), value: value.into(), ..BlockSpec::default() };
+    let spec = AgentSpec {
+        name: Some(FIRST_AGENT.to_owned()),
+        kind: Some(AgentType::LettaV1),
+        description: Some("The first agent of this house.".to_owned()),
+        model: Some(model.to_owned()),
+        memory_blocks: vec![block("persona", &persona("Librarian")), block("human", HUMAN)],
+        ..AgentSpec::default()
+    };
+    house.dispatcher.create_agent(Actor::default_user(), spec).await?;
+    Ok(FirstAgent { name: FIRST_AGENT.to_owned(), model: model.to_owned(), warning: None })
+}

@@ -1,0 +1,110 @@
+//! Joins the doors and stands in front of them: host, key, size, faults, and one log line for what went wrong.
+//!
+//! Every request passes [`pass`], and nothing else decides who comes in. A request that starts a run is logged by the
+//! run; here only refusals and failures are worth a line.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use domain::{Actor, Timestamp};
+use futures_util::FutureExt;
+use http::{HeaderMap, HeaderValue, header};
+use serde_json::json;
+
+use crate::auth::Gate;
+use crate::dialect::{Dialect, Refusal};
+use crate::request_body::{self, Expectation};
+use crate::wiring::House;
+
+/// Our version, as health checks tell it.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The version of the Letta V1 API that Letta clients are told.
+const LETTA_VERSION: &str = "0.16.8";
+
+/// The header that names a request in our log.
+const REQUEST_ID: &str = "x-request-id";
+/// Characters of a path that a log line holds.
+const LOGGED_PATH: usize = 120;
+
+/// All doors of `house` behind `gate`.
+pub(crate) fn router(house: &House, gate: Gate) -> Router {
+    let letta =
+        letta_api::LettaApi { dispatcher: house.dispatcher.clone(), version: LETTA_VERSION, clock: Timestamp::now };
+    let openai = openai_gateway::OpenAiGateway { dispatcher: house.dispatcher.clone(), clock: Timestamp::now };
+    let doors = Router::new()
+        .merge(letta_api::routes().with_state(letta))
+        .merge(openai_gateway::routes().with_state(openai))
+        .route("/health", get(health));
+    behind(doors, gate)
+}
+
+/// `doors` with everything that stands in front of them.
+fn behind(doors: Router, gate: Gate) -> Router {
+    doors
+        .fallback(|request: Request| refuse(request, Refusal::NotFound))
+        .method_not_allowed_fallback(|request: Request| refuse(request, Refusal::MethodNotAllowed))
+        // Bodies arrive here read and measured, so a second, smaller limit would only get in the way.
+        .layer(DefaultBodyLimit::disable())
+        .layer(from_fn_with_state(Arc::new(gate), pass))
+}
+
+async fn health() -> Json<serde_json::Value> {
+    Json(json!({ "status": "ok", "version": VERSION }))
+}
+
+fn refuse(request: Request, refusal: Refusal) -> std::future::Ready<Response> {
+    std::future::ready(refusal.answer(Dialect::of_path(request.uri().path())))
+}
+
+/// Lets a request through to its door, or says why not in the words of that door.
+async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let (method, uri) = (request.method().clone(), request.uri().clone());
+    let dialect = Dialect::of_path(uri.path());
+    let mut response = match gate.admit(&method, &uri, request.headers()) {
+        Ok(actor) => let_in(request, actor, next).await.unwrap_or_else(|refusal| refusal.answer(dialect)),
+        Err(refusal) => refusal.answer(dialect),
+    };
+    let id = format!("req-{:016x}", rand::random::<u64>());
+    let status = response.status().as_u16();
+    let took_ms = started.elapsed().as_millis() as u64;
+    // The query may hold words of a message; the path holds ids only.
+    let path: String = uri.path().chars().take(LOGGED_PATH).collect();
+    if status >= 400 {
+        tracing::info!(id, %method, path, status, took_ms, "request refused");
+    } else {
+        tracing::debug!(id, %method, path, status, took_ms, "request");
+    }
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    response
+}
+
+/// Reads the body and hands the request on. A door that panics answers like one that failed.
+async fn let_in(request: Request, actor: Actor, next: Next) -> Result<Response, Refusal> {
+    let (mut parts, body) = request.into_parts();
+    let body = request_body::read(body, expectation(&parts.headers)).await?;
+    parts.extensions.insert(actor);
+    let answer = next.run(Request::from_parts(parts, Body::from(body)));
+    AssertUnwindSafe(answer).catch_unwind().await.map_err(|_| Refusal::Internal).map(IntoResponse::into_response)
+}
+
+fn expectation(headers: &HeaderMap) -> Expectation {
+    match headers.get(header::EXPECT) {
+        Some(value) if value.as_bytes().eq_ignore_ascii_case(b"100-continue") => Expectation::Continue,
+        _ => Expectation::None,
+    }
+}
+
+#[cfg(test)]
+#[path = "router_tests.rs"]
+mod tests;
