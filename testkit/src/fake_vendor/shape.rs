@@ -110,7 +110,7 @@ mod tests {
                 r#"None [("send_message", "{\"thinking\":\"The script says what to do.\",\"message\":\"Hi.\"}")] tool_calls"#
             ]],
         );
-        check(json!("required"), &say.clone().verbatim(), expect![[r#"Some("Hi.") [] stop"#]]);
+        check(json!("required"), &say.verbatim(), expect![[r#"Some("Hi.") [] stop"#]]);
         check(json!("none"), &VendorReply::call("memory", json!({})).and_say("x"), expect![[r#"Some("x") [] stop"#]]);
     }
 

@@ -36,19 +36,18 @@ async fn every_answer_comes_after_its_group_was_synced() -> Result<()> {
     for number in 0..MESSAGES {
         send(&client, &agents[0], &format!("alone{number}z")).await?;
     }
-    let rounds = agents.iter().enumerate().map(|(number, agent)| {
-        let client = client.clone();
-        async move {
-            for round in 0..4 {
-                send(&client, agent, &format!("many{number}x{round}z")).await?;
-            }
-            anyhow::Ok(())
-        }
-    });
+    let rounds = agents.iter().enumerate().map(|(number, agent)| send_many(&client, agent, number));
     futures_util::future::try_join_all(rounds).await?;
     let log = strace.finish(folder.path()).await?;
     let judged = judge(&parse(&log))?;
     ensure!(judged == MESSAGES + 4 * CLIENTS, "{judged} answers were found in the log");
+    Ok(())
+}
+
+async fn send_many(client: &testkit::Client, agent: &str, number: usize) -> Result<()> {
+    for round in 0..4 {
+        send(client, agent, &format!("many{number}x{round}z")).await?;
+    }
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use testkit::{Client, FakeVendor, HttpReply, ServerSetup, TestServer};
+use tokio::task::JoinHandle;
 
 /// The model that the fake vendor answers as.
 pub(crate) const VENDOR_MODEL: &str = "openai/gpt-4o-mini";
@@ -38,6 +39,13 @@ pub(crate) async fn create_agent(client: &Client, name: &str, model: &str) -> Re
 pub(crate) async fn say(client: &Client, agent: &str, text: &str) -> Result<HttpReply> {
     let body = json!({"messages": [{"role": "user", "content": text}]});
     client.post(&format!("/v1/agents/{agent}/messages"), &body).await
+}
+
+/// Sends one message without waiting for its answer.
+#[expect(clippy::disallowed_methods, reason = "a test waits for its own tasks")]
+pub(crate) fn say_aside(client: &Client, agent: &str, text: &str) -> JoinHandle<Result<HttpReply>> {
+    let (client, agent, text) = (client.clone(), agent.to_owned(), text.to_owned());
+    tokio::spawn(async move { say(&client, &agent, &text).await })
 }
 
 /// The words of an answer of Letta's door.

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use testkit::{FakeVendor, Gate, TestServer, VendorReply};
 
-use crate::house::{VENDOR_MODEL, alone, create_agent, say, setup, with_vendor, words};
+use crate::house::{VENDOR_MODEL, alone, create_agent, say, say_aside, setup, with_vendor, words};
 
 #[tokio::test]
 async fn a_second_server_says_who_owns_the_directory() -> Result<()> {
@@ -56,10 +56,7 @@ async fn stopping_finishes_the_running_step() -> Result<()> {
     let agent = create_agent(&client, "a", VENDOR_MODEL).await?;
     let gate = Gate::new();
     vendor.push(VendorReply::say("the last words").held_by(&gate));
-    let send = tokio::spawn({
-        let (client, agent) = (client.clone(), agent.clone());
-        async move { say(&client, &agent, "one more").await }
-    });
+    let send = say_aside(&client, &agent, "one more");
     gate.reached().await;
     server.terminate()?;
     // The signal must have arrived before the answer does, and only the log tells.

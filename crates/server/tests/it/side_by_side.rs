@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use testkit::{Client, Gate, VendorReply};
 
-use crate::house::{VENDOR_MODEL, create_agent, say, with_vendor, words};
+use crate::house::{VENDOR_MODEL, create_agent, say, say_aside, with_vendor, words};
 
 async fn stored(client: &Client, agent: &str) -> Result<Vec<String>> {
     let listed = client.get(&format!("/v1/agents/{agent}/messages?order=asc&limit=1000")).await?.ok()?;
@@ -20,15 +20,9 @@ async fn two_sends_to_one_conversation_are_answered_one_after_the_other() -> Res
     let agent = create_agent(&client, "a", VENDOR_MODEL).await?;
     let gate = Gate::new();
     vendor.push(VendorReply::say("first answer").held_by(&gate));
-    let first = tokio::spawn({
-        let (client, agent) = (client.clone(), agent.clone());
-        async move { say(&client, &agent, "first question").await }
-    });
+    let first = say_aside(&client, &agent, "first question");
     gate.reached().await;
-    let second = tokio::spawn({
-        let (client, agent) = (client.clone(), agent.clone());
-        async move { say(&client, &agent, "[[say:second answer]]").await }
-    });
+    let second = say_aside(&client, &agent, "[[say:second answer]]");
     // The second can't reach the model before the first is done; nothing to wait for but time.
     tokio::time::sleep(Duration::from_millis(100)).await;
     ensure!(vendor.requests().len() == 1, "the second did not wait");
@@ -49,10 +43,7 @@ async fn conversations_do_not_wait_for_each_other() -> Result<()> {
         (create_agent(&client, "slow", VENDOR_MODEL).await?, create_agent(&client, "quick", VENDOR_MODEL).await?);
     let gate = Gate::new();
     vendor.push(VendorReply::say("at last").held_by(&gate));
-    let waiting = tokio::spawn({
-        let client = client.clone();
-        async move { say(&client, &slow, "take your time").await }
-    });
+    let waiting = say_aside(&client, &slow, "take your time");
     gate.reached().await;
     ensure!(words(&say(&client, &quick, "[[say:at once]]").await?.ok()?) == "at once");
     gate.release();
@@ -66,12 +57,7 @@ async fn a_full_line_says_when_to_come_back() -> Result<()> {
     let agent = create_agent(&client, "a", VENDOR_MODEL).await?;
     let gate = Gate::new();
     vendor.push(VendorReply::say("done").held_by(&gate));
-    let sends: Vec<_> = (0..80)
-        .map(|number| {
-            let (client, agent) = (client.clone(), agent.clone());
-            tokio::spawn(async move { say(&client, &agent, &format!("[[say:answer {number}]]")).await })
-        })
-        .collect();
+    let sends: Vec<_> = (0..80).map(|number| say_aside(&client, &agent, &format!("[[say:answer {number}]]"))).collect();
     gate.reached().await;
     // A refusal comes at once; the others wait for the gate.
     while sends.iter().filter(|send| send.is_finished()).count() < 80 - 64 {

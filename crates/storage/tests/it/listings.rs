@@ -89,7 +89,7 @@ async fn a_tool_keeps_its_id_when_it_is_replaced() {
     house.apply([Change::AttachTool { agent, tool: first.id }]).await.unwrap();
     let stored = house.store.tool_by_name(house.owner(), "hammer").await.unwrap().unwrap();
     assert_eq!((stored.id, &*stored.description), (first.id, "hits harder"));
-    assert_eq!(house.store.agent_tools(house.owner(), agent).await.unwrap(), [stored.clone()]);
+    assert_eq!(house.store.agent_tools(house.owner(), agent).await.unwrap(), std::slice::from_ref(&stored));
     assert_eq!(house.store.tools(house.owner()).await.unwrap(), [stored]);
     assert_eq!(word(&house.apply([Change::AttachTool { agent, tool: second.id }]).await), "not found");
     house.apply([Change::DetachTool { agent, tool: first.id }]).await.unwrap();
