@@ -87,7 +87,9 @@ fn stop_reason(failure: &RunFailure) -> StopReason {
         RunFailure::Model(_) => StopReason::LlmApiError,
         RunFailure::BadReply(_) => StopReason::InvalidLlmResponse,
         RunFailure::Stopping => StopReason::Cancelled,
-        RunFailure::NoModel(_) | RunFailure::AgentGone | RunFailure::Full | RunFailure::Store => StopReason::Error,
+        RunFailure::NoModel(_) | RunFailure::NoTool | RunFailure::AgentGone | RunFailure::Full | RunFailure::Store => {
+            StopReason::Error
+        }
     }
 }
 
@@ -138,7 +140,16 @@ impl Driver<'_> {
 
     async fn snapshot(&self) -> Result<AgentSnapshot, Stop> {
         let RunInput { actor, agent, conversation, .. } = &self.input;
-        Ok(self.ports.store.snapshot(actor.organization, *agent, *conversation).await?)
+        let mut snapshot = self.ports.store.snapshot(actor.organization, *agent, *conversation).await?;
+        if self.begins_anew(&snapshot) {
+            snapshot.context = Arc::new(snapshot.context.iter().take(1).cloned().collect());
+        }
+        Ok(snapshot)
+    }
+
+    /// Whether the run starts with nothing in its context but the system message. What was there stays in the store.
+    fn begins_anew(&self, snapshot: &AgentSnapshot) -> bool {
+        snapshot.agent.message_buffer_autoclear && self.row.step_count == 0
     }
 
     /// Shows the model what it may see and waits for its answer.
@@ -146,8 +157,7 @@ impl Driver<'_> {
         let at = (self.ports.clock)();
         let policy = snapshot.agent.kind.loop_policy();
         if policy == LoopPolicy::V2 && ask.allowed.is_empty() {
-            let text = "the agent must call a tool, but it has none that its rules allow now";
-            return Err(Stop::Failed(RunFailure::BadReply(text.into())));
+            return Err(Stop::Failed(RunFailure::NoTool));
         }
         let (id, message) = (StepId::at(at), MessageId::at(at));
         let frame = StepFrame { input: &self.input, step: id, zone: &snapshot.agent.timezone, at };
@@ -308,6 +318,7 @@ impl Driver<'_> {
             system: &open.system,
             new_system: open.new_system.clone(),
             context: &snapshot.context,
+            begins_anew: self.begins_anew(snapshot),
             messages,
             before: &snapshot.memory,
             memory: edits,

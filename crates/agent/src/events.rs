@@ -59,6 +59,11 @@ pub enum RunFailure {
     /// The agent's model is not there: choose another or configure its provider.
     #[error("{0}")]
     NoModel(String),
+    /// Attach a tool, or change the rules.
+    #[error(
+        "this agent must call a tool in every step, but it has none that its rules allow now: attach one, for example send_message"
+    )]
+    NoTool,
     /// Somebody deleted the agent while it was running.
     #[error("the agent does not exist any more")]
     AgentGone,

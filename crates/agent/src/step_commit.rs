@@ -67,6 +67,8 @@ pub(crate) struct StepChanges<'a> {
     pub(crate) new_system: Option<Arc<Message>>,
     /// The context list as the step found it.
     pub(crate) context: &'a [Arc<Message>],
+    /// Whether the stored list holds more, which goes out of context.
+    pub(crate) begins_anew: bool,
     pub(crate) messages: Vec<Arc<Message>>,
     /// Memory as the step found it.
     pub(crate) before: &'a Memory,
@@ -86,14 +88,12 @@ impl StepChanges<'_> {
         }
         let conversation = self.input.conversation;
         let added = self.messages.iter().map(|message| message.id);
-        let context = match &self.new_system {
-            None => Change::AppendContext { conversation, messages: added.collect() },
+        let context = if self.new_system.is_none() && !self.begins_anew {
+            Change::AppendContext { conversation, messages: added.collect() }
+        } else {
             // The system message is always element 0, so the list is laid anew.
-            Some(system) => {
-                let stored = self.context.iter().map(|message| message.id);
-                let messages = std::iter::once(system.id).chain(stored).chain(added).collect();
-                Change::ReplaceContext { conversation, messages }
-            }
+            let system = self.new_system.iter().chain(self.context).map(|message| message.id);
+            Change::ReplaceContext { conversation, messages: system.chain(added).collect() }
         };
         let messages: Vec<Arc<Message>> = self.new_system.into_iter().chain(self.messages).collect();
         // The run's row comes first: messages and the step point to it.

@@ -257,6 +257,9 @@ impl StepLoop {
         if matches!(call.verdict, Verdict::Refused(Refusal::NotAllowed(_))) {
             return go_on(Some(Heartbeat::RuleViolated));
         }
+        if call.verdict != Verdict::Run {
+            return go_on(Some(Heartbeat::ToolFailed));
+        }
         let failed = returned.status == ToolStatus::Error;
         if self.rules.is_terminal(name) && !failed {
             return stop(if call.request_heartbeat { StopReason::ToolRule } else { StopReason::EndTurn });
@@ -298,12 +301,12 @@ fn go_on(heartbeat: Option<Heartbeat>) -> StepClose {
     StepClose { heartbeat, stop: None }
 }
 
-/// The calls that count for the rules: those that were allowed.
+/// The calls that count for the rules: those that ran. One that was refused can be made again.
 fn records(calls: &[PlannedCall], returns: &[Returned]) -> Vec<CallRecord> {
     calls
         .iter()
         .zip(returns)
-        .filter(|(call, _)| !matches!(call.verdict, Verdict::Refused(Refusal::NotAllowed(_))))
+        .filter(|(call, _)| call.verdict == Verdict::Run)
         .map(|(call, returned)| CallRecord { name: call.call.name.clone(), returned: returned.text.clone() })
         .collect()
 }

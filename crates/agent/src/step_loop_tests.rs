@@ -294,13 +294,13 @@ fn unknown_tools_and_broken_arguments_are_answered_and_the_run_goes_on() {
         50,
         &[calls(&["nothing"], &["-"]), calls(&["note {"], &["-"])],
         expect![[r#"
-        ask Required ["search", "note", "send_message"]
-          nothing {} Refused(NotAllowed("The tool `nothing` does not exist, so nothing was run. Tools that may be called now: search, note, send_message."))
-          -> StepClose { heartbeat: Some(RuleViolated), stop: None }
-        ask Required ["search", "note", "send_message"]
-          note {"invalid_arguments":"{"} Refused(BadArguments("The arguments of `note` could not be read, so nothing was run: invalid JSON: EOF while parsing an object (line 1, column 1). Call it again with one valid JSON object."))
-          -> StepClose { heartbeat: Some(ContinueRule), stop: None }
-        CallModel(Ask { allowed: ["search", "note", "send_message"], choice: Required })"#]],
+            ask Required ["search", "note", "send_message"]
+              nothing {} Refused(NotAllowed("The tool `nothing` does not exist, so nothing was run. Tools that may be called now: search, note, send_message."))
+              -> StepClose { heartbeat: Some(RuleViolated), stop: None }
+            ask Required ["search", "note", "send_message"]
+              note {"invalid_arguments":"{"} Refused(BadArguments("The arguments of `note` could not be read, so nothing was run: invalid JSON: EOF while parsing an object (line 1, column 1). Call it again with one valid JSON object."))
+              -> StepClose { heartbeat: Some(ToolFailed), stop: None }
+            CallModel(Ask { allowed: ["search", "note", "send_message"], choice: Required })"#]],
     );
 }
 

@@ -53,13 +53,10 @@ impl Dispatcher {
     async fn change_model(&self, agent: &mut Agent, patch: &AgentPatch) -> Result<(), AgentError> {
         if let Some(model) = &patch.model {
             let fresh = llm_config(self.models(), model, &patch.model_settings).await?;
-            let old = &agent.llm_config;
-            agent.llm_config = domain::LlmConfig {
-                put_inner_thoughts_in_kwargs: old.put_inner_thoughts_in_kwargs,
-                temperature: patch.model_settings.temperature.or(old.temperature),
-                max_tokens: old.max_tokens,
-                ..fresh
-            };
+            // What somebody set for the agent stays; what the model is comes with the model.
+            let domain::LlmConfig { handle, model_endpoint_type, context_window, .. } = fresh;
+            agent.llm_config =
+                domain::LlmConfig { handle, model_endpoint_type, context_window, ..agent.llm_config.clone() };
         }
         apply(&mut agent.llm_config, &patch.model_settings)?;
         if agent.kind == AgentType::LettaV1 {

@@ -181,6 +181,7 @@ impl From<&RunFailure> for ApiError {
                 let message = "The agent's model is not there: give it another, or configure its provider.";
                 model(StatusCode::BAD_GATEWAY, "llm_error", message, text).not_to_be_repeated()
             }
+            RunFailure::NoTool => Self::refused(&text),
             RunFailure::AgentGone => Self::not_found(text),
             RunFailure::Stopping => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
             RunFailure::Full => Self::new(StatusCode::INSUFFICIENT_STORAGE, text).not_to_be_repeated(),

@@ -130,6 +130,7 @@ impl From<&RunFailure> for ApiError {
             RunFailure::NoModel(_) => {
                 Self { may_retry: false, ..Self::new(StatusCode::BAD_GATEWAY, "api_error", text) }
             }
+            RunFailure::NoTool => Self::invalid(text, Some("model"), Some("no_tool")),
             RunFailure::AgentGone => Self::new(StatusCode::NOT_FOUND, "invalid_request_error", text),
             RunFailure::Stopping => Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", text),
             RunFailure::Full => {

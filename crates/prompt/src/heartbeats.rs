@@ -15,8 +15,6 @@ pub const CONTINUE_RULE: &str = "A tool rule lets your run go on after this tool
 /// A rule says which tools may follow this one.
 pub const CHILD_RULE: &str =
     "A tool rule says which tools may follow this one, so your run goes on: call one of them now.";
-/// The model must call a tool in every step, and did not.
-pub const NO_TOOL_CALL: &str = "You did not call a tool, and every step needs one. The user saw nothing of what you wrote: call the tool that does what you meant.";
 
 /// The run wanted to end before these tools were called.
 pub fn required_before_exit(tools: &[&str]) -> String {

@@ -183,3 +183,18 @@ async fn native_reasoning_is_kept_with_its_signature_and_shown_again() {
     expect![[r#"Reasoning { text: "She greets.", is_native: true, signature: Some("proof") }"#]]
         .assert_eq(&format!("{:?}", answer.content[0]));
 }
+
+#[tokio::test]
+async fn an_agent_that_clears_its_buffer_begins_each_run_with_its_system_message_alone() {
+    let house = House::v3(&["memory_insert"], json!([])).await;
+    house.adjust(|agent| agent.message_buffer_autoclear = true).await;
+    for _ in 0..2 {
+        let played = house.run([insert("Likes tea."), Reply::say("Noted.")]).await;
+        let roles =
+            |request: usize| played.requests[request].messages.iter().map(|message| message.role).collect::<Vec<_>>();
+        assert_eq!(roles(0), [Role::System, Role::User]);
+        assert_eq!(roles(1), [Role::System, Role::User, Role::Assistant, Role::Tool]);
+    }
+    assert_eq!(house.snapshot().await.context.len(), 5);
+    assert_eq!(house.messages().await.len(), 9, "what went out of context is kept");
+}

@@ -223,12 +223,12 @@ async fn a_return_outside_a_mapping_that_must_cover_it_leaves_no_tool() {
         rules(),
         [finish()],
         expect![[r#"
-        > must call one of send_message, memory_insert, memory_replace, memory_finish_edits
-        user: Hello
-        assistant calls memory_finish_edits {}
-        tool memory_finish_edits: Memory editing is finished.
-        user: (heartbeat) A tool rule says which tools may follow this one, so your run goes on: call one of them now.
-        invalid_llm_response"#]],
+            > must call one of send_message, memory_insert, memory_replace, memory_finish_edits
+            user: Hello
+            assistant calls memory_finish_edits {}
+            tool memory_finish_edits: Memory editing is finished.
+            user: (heartbeat) A tool rule says which tools may follow this one, so your run goes on: call one of them now.
+            error"#]],
     )
     .await;
 }

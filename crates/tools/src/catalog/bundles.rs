@@ -61,8 +61,9 @@ pub fn base_tools(kind: AgentType, enable_sleeptime: bool, memory: MemoryVariant
         AgentType::Sleeptime => [&BASE_SLEEPTIME_TOOLS, &[]],
         AgentType::React | AgentType::Workflow | AgentType::VoiceConvo | AgentType::VoiceSleeptime => [&[], &[]],
         _ if enable_sleeptime => [&BASE_SLEEPTIME_CHAT_TOOLS, &[]],
-        AgentType::Memgpt => [&BASE_TOOLS, &CLASSIC_MEMORY_TOOLS],
-        AgentType::MemgptV2 | AgentType::SplitThread => [&BASE_TOOLS, memory.tools()],
+        // These share the classic prompt, which names the classic tools.
+        AgentType::Memgpt | AgentType::SplitThread => [&BASE_TOOLS, &CLASSIC_MEMORY_TOOLS],
+        AgentType::MemgptV2 => [&BASE_TOOLS, memory.tools()],
         // It answers in plain text, so a tool for speaking would give it two ways to do the same.
         AgentType::LettaV1 => [&BASE_TOOLS[1..], memory.tools()],
     };

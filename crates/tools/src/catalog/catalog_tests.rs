@@ -67,7 +67,7 @@ fn each_kind_of_agent_has_its_tools() {
     born_with(AgentType::Memgpt, false, Omni, expect!["send_message core_memory_append core_memory_replace"]);
     born_with(AgentType::MemgptV2, false, Separate, expect!["send_message memory_replace memory_insert"]);
     born_with(AgentType::MemgptV2, false, Omni, expect!["send_message memory"]);
-    born_with(AgentType::SplitThread, false, Separate, expect!["send_message memory_replace memory_insert"]);
+    born_with(AgentType::SplitThread, false, Separate, expect!["send_message core_memory_append core_memory_replace"]);
     born_with(AgentType::LettaV1, false, Separate, expect!["memory_replace memory_insert"]);
     born_with(AgentType::LettaV1, false, Omni, expect!["memory"]);
     born_with(AgentType::LettaV1, true, Separate, expect!["send_message"]);

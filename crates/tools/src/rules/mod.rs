@@ -102,12 +102,14 @@ impl RuleSolver {
         self.rules.iter().any(|rule| matches!(rule, ToolRule::RequiresApproval { tool_name, .. } if tool_name == name))
     }
 
-    /// The tools that must still be called before the run may end, each once, in the order of the rules.
+    /// The tools that must still be called before the run may end, each once, in the order of the rules. One that needs
+    /// approval is none of them: nobody can be asked for it inside a run.
     pub fn missing_before_exit(&self, history: &[CallRecord]) -> Vec<String> {
         let mut missing = Vec::new();
         for rule in self.rules.iter() {
             if let ToolRule::RequiredBeforeExit { tool_name, .. } = rule
                 && !history.iter().any(|call| *call.name == **tool_name)
+                && !self.requires_approval(tool_name)
                 && !missing.contains(tool_name)
             {
                 missing.push(tool_name.clone());
