@@ -24,4 +24,5 @@ pub fn routes() -> Router<OpenAiGateway> {
     Router::new()
         .route("/v1/chat/completions", post(routes::chat_completions::create))
         .route("/v1/models", get(routes::models::list))
+        .route("/v1/models/{*model}", get(routes::models::retrieve))
 }

@@ -21,11 +21,32 @@ impl Dialect {
         match path {
             // Letta lists its models at a path that differs from OpenAI's only by the slash.
             "/v1/models/" => Self::Letta,
-            "/v1/chat/completions" | "/v1/completions" | "/v1/embeddings" | "/v1/models" => Self::OpenAi,
-            _ if path.starts_with("/v1/models/") => Self::OpenAi,
+            _ if OPENAI_ONLY.iter().any(|start| begins_with(path, start)) => Self::OpenAi,
             _ => Self::Letta,
         }
     }
+}
+
+/// What OpenAI's clients ask for and Letta's never do, whether it is offered or not.
+const OPENAI_ONLY: [&str; 13] = [
+    "/v1/chat",
+    "/v1/completions",
+    "/v1/embeddings",
+    "/v1/models",
+    "/v1/responses",
+    "/v1/files",
+    "/v1/batches",
+    "/v1/images",
+    "/v1/audio",
+    "/v1/moderations",
+    "/v1/assistants",
+    "/v1/threads",
+    "/v1/vector_stores",
+];
+
+/// Whether `path` is `start` or lies under it.
+fn begins_with(path: &str, start: &str) -> bool {
+    path.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Why a request was not let through to a door.
@@ -143,6 +164,8 @@ mod tests {
             ("/v1/chat/completions", Dialect::OpenAi),
             ("/v1/models", Dialect::OpenAi),
             ("/v1/models/librarian", Dialect::OpenAi),
+            ("/v1/responses", Dialect::OpenAi),
+            ("/v1/chatter", Dialect::Letta),
             ("/v1/models/", Dialect::Letta),
             ("/v1/agents/", Dialect::Letta),
             ("/health", Dialect::Letta),

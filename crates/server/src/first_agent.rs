@@ -43,8 +43,15 @@ pub(crate) async fn ensure(house: &House, wanted: Option<&ModelHandle>) -> anyho
     let oldest = AgentFilter { limit: 1, ascending: true, ..AgentFilter::default() };
     for filter in [named, oldest] {
         if let Some(agent) = house.store.agents(owner, &filter).await?.first() {
-            let model = agent.llm_config.handle.to_string();
-            return Ok(FirstAgent { name: agent.name.clone(), model, warning: None });
+            let model = &agent.llm_config.handle;
+            let warning = house.models.chat_model(model).err().map(|error| {
+                format!(
+                    "{} can't answer ({error}): configure its provider, or change its model with `librarian agents \
+                     set-model {} PROVIDER/MODEL`",
+                    agent.name, agent.name
+                )
+            });
+            return Ok(FirstAgent { name: agent.name.clone(), model: model.to_string(), warning });
         }
     }
     create(house, wanted).await

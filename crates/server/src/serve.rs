@@ -70,7 +70,7 @@ fn greet(doors: &Doors, config: &Config, agent: &FirstAgent, output: &Output) {
 fn providers(doors: &Doors) -> String {
     let known = doors.house.models.providers();
     if known.is_empty() {
-        return "none yet: set OPENAI_API_KEY or start Ollama; until then builtin/guide answers".to_owned();
+        return "none: set OPENAI_API_KEY or start Ollama; builtin/guide is always there".to_owned();
     }
     known.iter().map(|provider| format!("{} ({})", provider.name, provider.base_url)).collect::<Vec<_>>().join(", ")
 }

@@ -78,6 +78,15 @@ fn newest_user_message(fields: &Map<String, Value>) -> Result<(Arc<[ContentPart]
         let text = "No message has the role `user`, so there is nothing to answer.";
         return Err(ApiError::invalid(text, Some("messages"), Some("invalid_value")));
     };
+    // The agent has heard the older ones already; what comes after them is nothing that it could be told.
+    let later = messages[index + 1..].iter().filter_map(|message| message.get("role").and_then(Value::as_str));
+    if let Some(role) = later.into_iter().find(|role| !matches!(*role, "system" | "developer")) {
+        let text = format!(
+            "The last message has the role `{role}`: send one with the role `user`. The agent runs its own tools and \
+             takes no results of a client's."
+        );
+        return Err(ApiError::invalid(text, Some("messages"), Some("invalid_value")));
+    }
     let name = message.get("name").and_then(Value::as_str).map(str::to_owned);
     Ok((content(message.get("content"), index)?, name))
 }
@@ -152,6 +161,18 @@ mod tests {
                 {"role":"assistant","content":null,"tool_calls":[]},{"role":"user","content":[{"type":"text","text":"two"},{"type":"text","text":"three"}]}],
                 "stream":true,"stream_options":{"include_usage":true},"temperature":0.1,"unknown":1}"#,
             expect![[r#"a ["two", "three"] stream=true usage=true"#]],
+        );
+    }
+
+    #[test]
+    fn an_old_question_is_not_asked_again() {
+        for role in ["assistant", "tool"] {
+            let body = format!(r#"{{"model":"a","messages":[{{"role":"user","content":"q"}},{{"role":"{role}","content":"x"}}]}}"#);
+            assert_eq!(ChatRequest::parse(body.as_bytes()).map(drop).unwrap_err().status.as_u16(), 400);
+        }
+        check(
+            r#"{"model":"a","messages":[{"role":"user","content":"q"},{"role":"system","content":"be brief"}]}"#,
+            expect![[r#"a ["q"] stream=false usage=false"#]],
         );
     }
 

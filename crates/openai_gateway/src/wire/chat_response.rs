@@ -21,13 +21,13 @@ impl Head {
 /// Why the answer ended, in OpenAI's words.
 pub(crate) fn finish_reason(reason: StopReason) -> &'static str {
     match reason {
-        StopReason::MaxTokensExceeded => "length",
+        // A run that was stopped before it was done must not look like one that had nothing more to say.
+        StopReason::MaxTokensExceeded | StopReason::MaxSteps => "length",
         StopReason::EndTurn
         | StopReason::Error
         | StopReason::LlmApiError
         | StopReason::InvalidLlmResponse
         | StopReason::InvalidToolCall
-        | StopReason::MaxSteps
         | StopReason::NoToolCall
         | StopReason::ToolRule
         | StopReason::Cancelled

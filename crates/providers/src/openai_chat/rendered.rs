@@ -14,7 +14,7 @@ use super::request::write_message;
 use crate::profile::ReasoningField;
 
 /// Bytes of JSON that are held for all conversations together.
-const MAX_BYTES: usize = 32 * 1024 * 1024;
+const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// The newest JSON of each conversation's messages.
 #[derive(Default)]

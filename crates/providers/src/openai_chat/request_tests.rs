@@ -45,7 +45,8 @@ fn tool(name: &str) -> ToolSpec {
 }
 
 fn written(request: &ModelRequest, vendor: &str) -> String {
-    String::from_utf8(body(request, &profile::named(vendor).unwrap().requests, &RenderedMessages::default()).unwrap()).unwrap()
+    String::from_utf8(body(request, &profile::named(vendor).unwrap().requests, &RenderedMessages::default()).unwrap())
+        .unwrap()
 }
 
 fn check(request: &ModelRequest, vendor: &str, expected: Expect) {

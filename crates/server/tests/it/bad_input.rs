@@ -48,6 +48,7 @@ async fn openais_door_refuses_in_openais_words() -> Result<()> {
         (r#"{"model": "a", "messages": [{"role": "user", "content": ""}]}"#, 400),
         (r#"{"model": "a", "messages": [{"role": "user", "content": 5}]}"#, 400),
         (r#"{"model": "a", "messages": [{"role": "assistant", "content": "x"}]}"#, 400),
+        (r#"{"model": "a", "messages": [{"role": "user", "content": "x"}, {"role": "tool", "content": "y"}]}"#, 400),
         (r#"{"model": "a", "messages": [{"role": "user", "content": "a\u0000b"}]}"#, 400),
         (r#"{"model": "a", "messages": [{"role": "user", "content": "x"}], "stream": "yes"}"#, 400),
         (r#"{"model": "nobody", "messages": [{"role": "user", "content": "x"}]}"#, 404),

@@ -84,6 +84,9 @@ async fn both_doors_speak_to_the_same_mind() -> Result<()> {
     ensure!(words(&answer).contains("Oslo"), "{answer}");
     let models = client.get("/v1/models").await?.ok()?;
     ensure!(models["data"][0]["id"] == "librarian", "{models}");
+    ensure!(client.get("/v1/models/librarian").await?.ok()?["id"] == "librarian");
+    let unknown = client.get("/v1/models/nobody").await?;
+    ensure!(unknown.status == 404 && unknown.json()?["error"]["code"] == "model_not_found", "{}", unknown.text());
     Ok(())
 }
 
