@@ -6,6 +6,9 @@ use providers::{Registry, ResolveError};
 use super::finding::Finding;
 use crate::cli::output::one_line;
 
+/// Agents that one line names at most.
+const NAMED: usize = 3;
+
 /// An agent and the handle of its model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AgentModel {
@@ -41,7 +44,15 @@ fn by_model(agents: &[AgentModel]) -> Vec<(&str, String)> {
             None => groups.push((&agent.model, vec![name])),
         }
     }
-    groups.into_iter().map(|(model, names)| (model, names.join(", "))).collect()
+    groups.into_iter().map(|(model, names)| (model, listed(&names))).collect()
+}
+
+/// A few names; the others are counted.
+fn listed(names: &[String]) -> String {
+    match names.len().checked_sub(NAMED) {
+        Some(more) if more > 0 => format!("{} and {more} more", names[..NAMED].join(", ")),
+        _ => names.join(", "),
+    }
 }
 
 /// A provider without a list is not seen from here, so this may be no problem.
@@ -83,6 +94,13 @@ mod tests {
         let findings = look(&agents(), &None, &models).await;
         assert_eq!(findings.len(), 1);
         assert!(findings[0].is_problem() && format!("{findings:?}").contains("agent b, c"), "{findings:?}");
+    }
+
+    #[test]
+    fn many_names_are_counted() {
+        let names: Vec<String> = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
+        assert_eq!(listed(&names), "a, b, c and 2 more");
+        assert_eq!(listed(&names[..3]), "a, b, c");
     }
 
     #[tokio::test]
