@@ -1,1 +1,17 @@
-//! Under construction.
+//! Language models: the only room that knows a vendor's JSON.
+//!
+//! It turns a [`ModelRequest`](domain::seams::chat_model::ModelRequest) into one call and the answer into events, and
+//! knows which models there are. It must never retry a call, store anything, or know what an agent is.
+
+mod config;
+pub mod guide;
+mod http;
+mod listing;
+mod openai_chat;
+mod profile;
+mod registry;
+pub mod sse;
+
+pub use config::{ConfigError, Dialect, ProviderConfig, RegistryConfig, from_environment};
+pub use http::Timeouts;
+pub use registry::{LocalEndpoint, ModelEntry, ProviderState, ProviderStatus, Registry, ResolveError};

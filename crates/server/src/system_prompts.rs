@@ -29,7 +29,11 @@ pub(crate) fn read(data_dir: &Path) -> anyhow::Result<BTreeMap<String, String>> 
         };
         if !PromptKey::ALL.iter().any(|known| known.name() == key) {
             let known: Vec<_> = PromptKey::ALL.iter().map(|known| format!("{}.txt", known.name())).collect();
-            bail!("{} is the prompt of nothing: rename it to one of {}, or take it away", path.display(), known.join(", "));
+            bail!(
+                "{} is the prompt of nothing: rename it to one of {}, or take it away",
+                path.display(),
+                known.join(", ")
+            );
         }
         if std::fs::metadata(&path).is_ok_and(|file| file.len() > MAX_BYTES) {
             bail!("{} is larger than the limit of {MAX_BYTES} bytes", path.display());

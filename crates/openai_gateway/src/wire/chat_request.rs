@@ -167,7 +167,9 @@ mod tests {
     #[test]
     fn an_old_question_is_not_asked_again() {
         for role in ["assistant", "tool"] {
-            let body = format!(r#"{{"model":"a","messages":[{{"role":"user","content":"q"}},{{"role":"{role}","content":"x"}}]}}"#);
+            let body = format!(
+                r#"{{"model":"a","messages":[{{"role":"user","content":"q"}},{{"role":"{role}","content":"x"}}]}}"#
+            );
             assert_eq!(ChatRequest::parse(body.as_bytes()).map(drop).unwrap_err().status.as_u16(), 400);
         }
         check(

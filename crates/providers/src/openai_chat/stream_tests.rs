@@ -165,6 +165,10 @@ fn strays_of_compatible_servers_are_understood() {
             arguments 1 }
             finished ToolCalls"#]],
     );
+}
+
+#[test]
+fn a_call_is_known_once_it_has_a_name() {
     // The name comes last.
     check_deltas(
         &[
