@@ -101,6 +101,8 @@ macro_rules! typed_ids {
 typed_ids! {
     /// An agent.
     AgentId = "agent";
+    /// An archive of passages.
+    ArchiveId = "archive";
     /// A memory block.
     BlockId = "block";
     /// A conversation of an agent.
@@ -111,6 +113,8 @@ typed_ids! {
     MessageId = "message";
     /// An organisation, the owner of rows.
     OrganizationId = "org";
+    /// A passage of an archive.
+    PassageId = "passage";
     /// A run.
     RunId = "run";
     /// A step of a run.

@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod block;
 pub mod conversation;
+pub mod embedding;
 pub mod identity;
 pub mod ids;
 pub mod memory;
@@ -24,9 +25,11 @@ pub mod usage;
 pub use agent::{Agent, AgentType};
 pub use block::{Block, BlockError, Label};
 pub use conversation::Conversation;
+pub use embedding::EmbeddingConfig;
 pub use identity::Identity;
 pub use ids::{
-    AgentId, BlockId, ConversationId, IdError, IdentityId, MessageId, OrganizationId, RunId, StepId, ToolId, UserId,
+    AgentId, ArchiveId, BlockId, ConversationId, IdError, IdentityId, MessageId, OrganizationId, PassageId, RunId,
+    StepId, ToolId, UserId,
 };
 pub use jiff::Timestamp;
 pub use memory::{Memory, MemoryChange};

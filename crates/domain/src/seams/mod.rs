@@ -1,6 +1,7 @@
 //! The seams: traits that have two real implementations or a wall to cross. No others.
 
 pub mod chat_model;
+pub mod embedder;
 pub mod tool_executor;
 
 use std::future::Future;
