@@ -30,7 +30,9 @@ pub(crate) fn system_message(snapshot: &AgentSnapshot, now: Timestamp) -> System
     let stored = snapshot.context.first().filter(|message| message.role == Role::System);
     match stored {
         None => SystemMessage::Missing(system_text(snapshot, now)),
-        Some(stored) if !prompt::system::needs_rebuild(stored.first_text(), &system_input(snapshot)) => {
+        Some(stored)
+            if !prompt::system::needs_rebuild(stored.first_text(), &system_input(snapshot), &snapshot.archival) =>
+        {
             SystemMessage::Stored
         }
         Some(stored) => {
@@ -51,8 +53,8 @@ pub fn system_text(snapshot: &AgentSnapshot, now: Timestamp) -> String {
         zone: &agent.timezone,
         memory_modified_at: modified,
         previous_messages: snapshot.message_count.saturating_sub(snapshot.context.len() as u64),
-        archival_memories: 0,
-        archival_tags: &[],
+        archival_memories: snapshot.archival.passages,
+        archival_tags: &snapshot.archival.tags,
     };
     prompt::system::render(&system_input(snapshot), &metadata)
 }

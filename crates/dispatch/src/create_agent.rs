@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use domain::block::{BlockDraft, DEFAULT_BLOCK_LIMIT};
 use domain::{
-    Actor, Agent, AgentId, AgentSnapshot, AgentType, Block, BlockId, ContentPart, Conversation, ConversationId, Label,
-    LlmConfig, Memory, Message, MessageId, Role, Timestamp, Tool, ToolRule,
+    Actor, Agent, AgentId, AgentSnapshot, AgentType, Archival, Block, BlockId, ContentPart, Conversation,
+    ConversationId, Label, LlmConfig, Memory, Message, MessageId, Role, Timestamp, Tool, ToolRule,
 };
 use prompt::base_prompts::PromptKey;
 use prompt::initial::{Boot, BootOrder, InitialMessage, initial_sequence};
@@ -186,6 +186,7 @@ fn first_messages(agent: &Arc<Agent>, spec: &AgentSpec, blocks: &[NewBlock], now
         tools: Arc::new([]),
         context: Arc::default(),
         message_count: 0,
+        archival: Archival::default(),
     };
     let system = agent::system_text(&snapshot, now);
     let system = plain(Role::System, vec![ContentPart::text(system)], None);

@@ -5,6 +5,7 @@
 //! of the store derives serde.
 
 pub mod agent;
+pub mod archive;
 pub mod block;
 pub mod conversation;
 pub mod embedding;
@@ -23,6 +24,7 @@ pub mod tool_rule;
 pub mod usage;
 
 pub use agent::{Agent, AgentType};
+pub use archive::{Archival, Archive, Passage, VectorDbProvider};
 pub use block::{Block, BlockError, Label};
 pub use conversation::Conversation;
 pub use embedding::EmbeddingConfig;

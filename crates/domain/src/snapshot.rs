@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::agent::Agent;
+use crate::archive::Archival;
 use crate::ids::ConversationId;
 use crate::memory::Memory;
 use crate::message::Message;
@@ -21,4 +22,5 @@ pub struct AgentSnapshot {
     pub context: Arc<Vec<Arc<Message>>>,
     /// All messages ever kept for the agent, in context or not.
     pub message_count: u64,
+    pub archival: Archival,
 }

@@ -1,13 +1,13 @@
 //! Puts the system message together: the base prompt with the agent's memory rendered into it.
 //!
-//! The message is a stored row and is rewritten only if its memory section changed, never for the metadata alone:
-//! a rewritten first message costs the vendor's whole prompt cache. [`needs_rebuild`] therefore looks past
-//! `<memory_metadata>`, and it does so by position, not by searching, because a block may hold text that looks like
-//! our tags.
+//! The message is a stored row and is rewritten only if its memory section changed, not because time went on: a
+//! rewritten first message costs the vendor's whole prompt cache. [`needs_rebuild`] therefore looks past the times and
+//! counts of `<memory_metadata>`, and it does so by position, not by searching, because a block may hold text that
+//! looks like our tags. Only what archival memory holds is worth a rewrite: an agent must know that it stored something.
 
 use std::borrow::Cow;
 
-use domain::{AgentType, Memory, Timestamp, ToolRule};
+use domain::{AgentType, Archival, Memory, Timestamp, ToolRule};
 
 use crate::directories::{Directories, render_directories};
 use crate::memory::render_blocks;
@@ -25,6 +25,8 @@ const MODIFIED: &str = "- Memory blocks were last modified: ";
 const RECALL: &str =
     " previous messages between you and the user are stored in recall memory (use tools to access them)";
 const ARCHIVAL: &str = " total memories you created are stored in archival memory (use tools to access them)";
+/// Tags that a model is shown: more would only crowd out its memory.
+const MAX_TAGS_SHOWN: usize = 100;
 const TAGS: &str = "- Available archival memory tags: ";
 
 /// All that a change of the system message depends on.
@@ -71,40 +73,49 @@ pub fn render(input: &SystemInput<'_>, metadata: &Metadata<'_>) -> String {
     around_memory(input.base).join(&memory)
 }
 
-/// Whether `current` shows another base prompt or another memory than `input` has.
-pub fn needs_rebuild(current: &str, input: &SystemInput<'_>) -> bool {
+/// Whether `current` shows another base prompt, another memory or other archives than the agent has.
+pub fn needs_rebuild(current: &str, input: &SystemInput<'_>, archival: &Archival) -> bool {
+    shown_metadata(current, input)
+        .is_none_or(|metadata| !tells(metadata, &archival_lines(archival.passages, &archival.tags)))
+}
+
+/// The metadata of `current`, if all else of it is what `input` renders to.
+fn shown_metadata<'a>(current: &'a str, input: &SystemInput<'_>) -> Option<&'a str> {
     let memory = memory_before_metadata(input);
     let around = around_memory(input.base);
     let places = around.len() - 1;
     let fixed: usize = around.iter().map(|piece| piece.len()).sum::<usize>() + places * memory.len();
     match current.len().checked_sub(fixed) {
         // All but the metadata is known, so its length follows, and with it the place of everything.
-        Some(rest) if rest.is_multiple_of(places) => !is_rendering(current, &around, &memory, rest / places),
-        _ => true,
+        Some(rest) if rest.is_multiple_of(places) => metadata_between(current, &around, &memory, rest / places),
+        _ => None,
     }
 }
 
-/// Whether `current` is `around` with the memory and some metadata of that length in each gap.
-fn is_rendering(current: &str, around: &[Cow<'_, str>], memory: &str, metadata_len: usize) -> bool {
+/// The metadata, if `current` is `around` with the memory and some metadata of that length in each gap.
+fn metadata_between<'a>(
+    current: &'a str,
+    around: &[Cow<'_, str>],
+    memory: &str,
+    metadata_len: usize,
+) -> Option<&'a str> {
     let mut pieces = around.iter();
     let first = pieces.next().map_or("", |piece| piece.as_ref());
-    let Some(mut rest) = current.strip_prefix(first) else {
-        return false;
-    };
+    let mut rest = current.strip_prefix(first)?;
+    let mut found = None;
     for piece in pieces {
-        let after = rest.strip_prefix(memory).and_then(|rest| rest.split_at_checked(metadata_len));
-        let Some((metadata, tail)) = after else {
-            return false;
-        };
-        let Some(tail) = tail.strip_prefix(piece.as_ref()) else {
-            return false;
-        };
-        if !is_metadata(metadata) {
-            return false;
-        }
-        rest = tail;
+        let (metadata, tail) = rest.strip_prefix(memory)?.split_at_checked(metadata_len)?;
+        rest = tail.strip_prefix(piece.as_ref())?;
+        found = Some(metadata).filter(|metadata| is_metadata(metadata));
+        found?;
     }
-    rest.is_empty()
+    found.filter(|_| rest.is_empty())
+}
+
+/// Whether the metadata ends with exactly these lines about archival memory.
+fn tells(metadata: &str, lines: &str) -> bool {
+    let told = metadata.strip_suffix(METADATA_END).and_then(|text| text.split_once(RECALL));
+    told.is_some_and(|(_, told)| told == lines)
 }
 
 /// Strict, so that a longer memory section can't pass for a shorter one with odd metadata.
@@ -129,19 +140,29 @@ fn memory_before_metadata(input: &SystemInput<'_>) -> String {
 }
 
 fn metadata_section(metadata: &Metadata<'_>) -> String {
-    let Metadata { zone, previous_messages, archival_memories, .. } = metadata;
+    let Metadata { zone, previous_messages, .. } = metadata;
     let date = format_local_date(metadata.now, zone);
     let modified = format_local(metadata.memory_modified_at, zone);
     let mut text = format!("{METADATA_START}{DATE}{date}\n{MODIFIED}{modified}\n- {previous_messages}{RECALL}");
-    if *archival_memories > 0 {
-        text.push_str(&format!("\n- {archival_memories}{ARCHIVAL}"));
-    }
-    if !metadata.archival_tags.is_empty() {
-        // A line break inside a tag would look like a line of ours.
-        let tags = metadata.archival_tags.join(", ").replace(char::is_control, " ");
-        text.push_str(&format!("\n{TAGS}{tags}"));
-    }
+    text.push_str(&archival_lines(metadata.archival_memories, metadata.archival_tags));
     text.push_str(METADATA_END);
+    text
+}
+
+/// What is told of archival memory; nothing where there is nothing.
+fn archival_lines(memories: u64, tags: &[String]) -> String {
+    let mut text = String::new();
+    if memories > 0 {
+        text.push_str(&format!("\n- {memories}{ARCHIVAL}"));
+    }
+    if !tags.is_empty() {
+        // A line break inside a tag would look like a line of ours.
+        let shown = tags.iter().take(MAX_TAGS_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+        text.push_str(&format!("\n{TAGS}{}", shown.replace(char::is_control, " ")));
+        if tags.len() > MAX_TAGS_SHOWN {
+            text.push_str(&format!(" and {} more", tags.len() - MAX_TAGS_SHOWN));
+        }
+    }
     text
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::block::BlockDraft;
-use domain::{Actor, Block, BlockId, Label};
+use domain::{Actor, Archival, Block, BlockId, Label};
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -109,7 +109,7 @@ fn every_place_in_the_prompt_is_filled_and_blocks_are_not_searched_for_places() 
     assert_eq!(text.matches(CORE_MEMORY).count(), 2);
     assert_eq!(text.matches("</memory_metadata>").count(), 2);
     assert!(text.starts_with("One <memory_blocks>") && text.ends_with("</memory_metadata> three"));
-    assert!(!needs_rebuild(&text, &input));
+    assert!(!needs_rebuild(&text, &input, &nothing()));
 }
 
 #[test]
@@ -218,23 +218,40 @@ fn archival_lines_appear_only_where_there_is_something() {
     assert!(is_metadata(&metadata_section(&full)));
 }
 
+fn nothing() -> Archival {
+    Archival::default()
+}
+
+#[test]
+fn what_archival_memory_holds_is_worth_a_rebuild() {
+    let memory = memory(vec![block("human", "Sam", None)]);
+    let input = input("One {CORE_MEMORY} two", AgentType::LettaV1, &memory);
+    let tags = ["a".to_owned()];
+    let archival = Archival { passages: 2, tags: tags.clone().into() };
+    let text = render(&input, &Metadata { archival_memories: 2, archival_tags: &tags, ..metadata() });
+    assert!(!needs_rebuild(&text, &input, &archival));
+    assert!(needs_rebuild(&text, &input, &nothing()));
+    assert!(needs_rebuild(&text, &input, &Archival { passages: 3, ..archival.clone() }));
+    assert!(needs_rebuild(&text, &input, &Archival { tags: Arc::new([]), ..archival }));
+}
+
 #[test]
 fn metadata_alone_needs_no_rebuild_and_all_else_does() {
     let old = memory(vec![block("human", "Sam", None)]);
     let base = input("Base.", AgentType::LettaV1, &old);
     let text = render(&base, &metadata());
     let later = Metadata { now: "2027-01-01T00:00:00Z".parse().unwrap(), previous_messages: 99_999, ..metadata() };
-    assert!(!needs_rebuild(&text, &base));
-    assert!(!needs_rebuild(&render(&base, &later), &base));
+    assert!(!needs_rebuild(&text, &base, &nothing()));
+    assert!(!needs_rebuild(&render(&base, &later), &base, &nothing()));
 
     let new = memory(vec![block("human", "Tom", None)]);
     let rules = [ToolRule::ExitLoop { tool_name: "end".to_owned(), prompt_template: None }];
-    assert!(needs_rebuild(&text, &SystemInput { memory: &new, ..base }));
-    assert!(needs_rebuild(&text, &SystemInput { base: "Case.", ..base }));
-    assert!(needs_rebuild(&text, &SystemInput { tool_rules: &rules, ..base }));
-    assert!(needs_rebuild(&text, &SystemInput { line_numbers: true, ..base }));
+    assert!(needs_rebuild(&text, &SystemInput { memory: &new, ..base }, &nothing()));
+    assert!(needs_rebuild(&text, &SystemInput { base: "Case.", ..base }, &nothing()));
+    assert!(needs_rebuild(&text, &SystemInput { tool_rules: &rules, ..base }, &nothing()));
+    assert!(needs_rebuild(&text, &SystemInput { line_numbers: true, ..base }, &nothing()));
     for broken in ["", "Base.", "Base.\n\n", &text[..text.len() - 1], &format!("{text}\n")] {
-        assert!(needs_rebuild(broken, &base), "{broken}");
+        assert!(needs_rebuild(broken, &base, &nothing()), "{broken}");
     }
 }
 
@@ -245,5 +262,5 @@ fn a_rule_that_ends_its_section_early_is_still_seen_to_change() {
     let rule = |text: &str| [ToolRule::ExitLoop { tool_name: "t".to_owned(), prompt_template: Some(text.to_owned()) }];
     let (old, new) = (rule(short), rule("Stop."));
     let before = SystemInput { tool_rules: &old, ..input("", AgentType::React, &memory) };
-    assert!(needs_rebuild(&render(&before, &metadata()), &SystemInput { tool_rules: &new, ..before }));
+    assert!(needs_rebuild(&render(&before, &metadata()), &SystemInput { tool_rules: &new, ..before }, &nothing()));
 }

@@ -285,9 +285,9 @@ pub(crate) fn update(scope: &Scope<'_>, agent: &Agent) -> Result<(), StoreError>
     insert_tags(scope, agent)
 }
 
-/// Removes the agent and all that hangs on it, children first. Its blocks and tools stay.
+/// Removes the agent and all that hangs on it, children first. Its blocks, tools and archives stay.
 pub(crate) fn delete(scope: &Scope<'_>, agent: AgentId) -> Result<(), StoreError> {
-    const SQL: [&str; 8] = [
+    const SQL: [&str; 9] = [
         "delete from message where conversation_id in (select id from conversation where agent_id = $1)",
         "delete from step where run_ordinal in (select ordinal from run where agent_id = $1)",
         "delete from run where agent_id = $1",
@@ -295,10 +295,12 @@ pub(crate) fn delete(scope: &Scope<'_>, agent: AgentId) -> Result<(), StoreError
         "delete from agent_block where agent_id = $1",
         "delete from agent_tool where agent_id = $1",
         "delete from agent_tag where agent_id = $1",
+        "delete from agent_archive where agent_id = $1",
         "delete from agent where id = $1",
     ];
     check(scope, agent)?;
     crate::messages::keep_numbers(scope)?;
+    crate::search_index::drop_scope(scope, agent.as_bytes())?;
     SQL.iter().try_for_each(|sql| scope.db.execute(sql, params![agent.as_bytes()]).map(drop))
 }
 

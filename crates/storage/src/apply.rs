@@ -7,15 +7,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::{
-    Actor, AgentId, Block, BlockId, ConversationId, Message, MessageId, OrganizationId, RunStatus, StopReason,
-    Timestamp, ToolId,
+    Actor, AgentId, ArchiveId, Block, BlockId, ConversationId, Message, MessageId, OrganizationId, Passage, RunStatus,
+    StopReason, Timestamp, ToolId,
 };
 
 use crate::commit::{Change, Commit, Committed, RunUpdate};
 use crate::conversations::OpenConversation;
 use crate::dialect::{Db, stored_time};
 use crate::error::StoreError;
-use crate::{agents, blocks, conversations, messages, owners, runs, tools};
+use crate::{agents, archives, blocks, conversations, messages, owners, passages, runs, search_index, tools};
 
 /// Where and for whom a change is made.
 pub(crate) struct Scope<'a> {
@@ -69,6 +69,11 @@ pub(crate) enum Effect {
     MembersChanged(AgentId),
     ToolChanged(ToolId),
     MessagesInserted(Vec<Arc<Message>>),
+    PassagesInserted {
+        owner: OrganizationId,
+        archive: ArchiveId,
+        rows: usize,
+    },
     MessageRewritten(Arc<Message>),
     ContextAppended {
         conversation: ConversationId,
@@ -108,7 +113,7 @@ pub(crate) fn apply(db: &Db, commit: &Commit) -> Result<Applied, StoreError> {
         agents::check_default_conversation(&scope, agent)?;
     }
     let sequence_ids = progress.inserted.iter().map(|message| message.sequence_id).collect();
-    let committed = Committed { sequence_ids, messages: progress.inserted };
+    let committed = Committed { sequence_ids, messages: progress.inserted, passages: progress.passages };
     Ok(Applied { committed, effects: progress.effects })
 }
 
@@ -117,6 +122,7 @@ pub(crate) fn apply(db: &Db, commit: &Commit) -> Result<Applied, StoreError> {
 struct Progress {
     effects: Vec<Effect>,
     inserted: Vec<Arc<Message>>,
+    passages: Vec<Arc<Passage>>,
     /// Conversations of the owner that are added to.
     open: Vec<OpenConversation>,
     /// Agents whose default conversation must exist when the commit ends.
@@ -195,9 +201,61 @@ impl Progress {
                 tools::detach(scope, *agent, self.kept_tool(*tool))?;
                 self.leave(Effect::MembersChanged(*agent))
             }
-            // `apply` takes all others.
+            other => self.apply_archival(scope, other),
+        }
+    }
+
+    /// The changes to archives and to the search index.
+    fn apply_archival(&mut self, scope: &Scope<'_>, change: &Change) -> Result<(), StoreError> {
+        match change {
+            Change::InsertArchive(archive) => archives::insert(scope, archive),
+            Change::UpdateArchive(archive) => archives::update(scope, archive),
+            Change::DeleteArchive(archive) => {
+                self.leave_for_agents(scope, *archive)?;
+                archives::delete(scope, *archive)
+            }
+            Change::AttachArchive { agent, archive } => {
+                archives::attach(scope, *agent, *archive)?;
+                self.leave(Effect::MembersChanged(*agent))
+            }
+            Change::DetachArchive { agent, archive } => {
+                archives::detach(scope, *agent, *archive)?;
+                self.leave(Effect::MembersChanged(*agent))
+            }
+            Change::InsertPassages(new) => self.insert_passages(scope, new),
+            Change::DeletePassage(passage) => {
+                let archive = passages::delete(scope, *passage)?;
+                self.leave_for_agents(scope, archive)
+            }
+            Change::InsertSegment { scope: of, segment } => search_index::insert_segment(scope, *of, segment),
+            Change::InsertVectors { scope: of, vectors } => search_index::insert_vectors(scope, *of, vectors),
+            Change::DropVectors { scope: of, embedding } => search_index::drop_vectors(scope, *of, embedding),
+            Change::DropIndex(of) => search_index::drop_scope(scope, of.as_bytes()),
+            // `apply` and `apply_member` take all others.
             _ => Ok(()),
         }
+    }
+
+    fn insert_passages(&mut self, scope: &Scope<'_>, new: &[Arc<Passage>]) -> Result<(), StoreError> {
+        let mut archives: Vec<(ArchiveId, usize)> = Vec::new();
+        for passage in new {
+            self.passages.push(passages::insert(scope, passage)?);
+            match archives.iter_mut().find(|(archive, _)| *archive == passage.archive) {
+                Some((_, rows)) => *rows += 1,
+                None => archives.push((passage.archive, 1)),
+            }
+        }
+        for (archive, rows) in archives {
+            self.leave(Effect::PassagesInserted { owner: scope.owner(), archive, rows })?;
+            self.leave_for_agents(scope, archive)?;
+        }
+        Ok(())
+    }
+
+    /// What every agent is told about an archive is another now.
+    fn leave_for_agents(&mut self, scope: &Scope<'_>, archive: ArchiveId) -> Result<(), StoreError> {
+        self.effects.extend(archives::agents_of(scope, archive)?.into_iter().map(Effect::MembersChanged));
+        Ok(())
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "every arm of `apply` ends in a result")]

@@ -9,7 +9,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::{Agent, AgentId, AgentSnapshot, ConversationId, Memory, Message, MessageId, OrganizationId, Tool};
+use domain::{
+    Agent, AgentId, AgentSnapshot, Archival, ConversationId, Memory, Message, MessageId, OrganizationId, Tool,
+};
 
 use crate::agents::AgentFilter;
 use crate::apply::Effect;
@@ -26,6 +28,7 @@ pub(crate) struct AgentEntry {
     pub(crate) memory: Memory,
     pub(crate) tools: Arc<[Arc<Tool>]>,
     pub(crate) message_count: u64,
+    pub(crate) archival: Archival,
     pub(crate) used: u64,
 }
 
@@ -102,6 +105,7 @@ impl Cache {
             tools: shared.tools.clone(),
             context: own.context.clone(),
             message_count: shared.message_count,
+            archival: shared.archival.clone(),
         })
     }
 
@@ -193,6 +197,7 @@ impl Cache {
                 memory: snapshot.memory.clone(),
                 tools: snapshot.tools.clone(),
                 message_count: snapshot.message_count,
+                archival: snapshot.archival.clone(),
                 used,
             });
         }

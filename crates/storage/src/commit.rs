@@ -6,9 +6,12 @@
 use std::sync::Arc;
 
 use domain::{
-    Actor, Agent, AgentId, Block, BlockId, Conversation, ConversationId, Identity, Message, MessageId, Organization,
-    OrganizationId, Run, RunId, RunStatus, Step, StopReason, Timestamp, Tool, ToolId, Usage, User,
+    Actor, Agent, AgentId, Archive, ArchiveId, Block, BlockId, Conversation, ConversationId, Identity, Message,
+    MessageId, Organization, OrganizationId, Passage, PassageId, Run, RunId, RunStatus, Step, StopReason, Timestamp,
+    Tool, ToolId, Usage, User,
 };
+
+use crate::search_index::{SearchScope, Segment, VectorStretch};
 
 /// What the change history of a block says about who changed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +71,41 @@ pub enum Change {
         tool: ToolId,
     },
     InsertIdentity(Box<Identity>),
+    /// A new archive that no agent has yet.
+    InsertArchive(Box<Archive>),
+    /// Replaces name, description, embedding model and metadata of an archive.
+    UpdateArchive(Box<Archive>),
+    /// Removes an archive with its passages, from all agents.
+    DeleteArchive(ArchiveId),
+    /// Attaches an archive as the agent's last; one that is attached already stays where it is.
+    AttachArchive {
+        agent: AgentId,
+        archive: ArchiveId,
+    },
+    DetachArchive {
+        agent: AgentId,
+        archive: ArchiveId,
+    },
+    /// New passages, numbered by the store in this order.
+    InsertPassages(Vec<Arc<Passage>>),
+    DeletePassage(PassageId),
+    /// Adds a stretch to the search index; fails with `Conflict` where somebody else indexed the same rows.
+    InsertSegment {
+        scope: SearchScope,
+        segment: Box<Segment>,
+    },
+    /// Adds a stretch of vectors; fails with `Conflict` where somebody else embedded the same rows with the same model.
+    InsertVectors {
+        scope: SearchScope,
+        vectors: Box<VectorStretch>,
+    },
+    /// Removes a model's vectors.
+    DropVectors {
+        scope: SearchScope,
+        embedding: String,
+    },
+    /// Removes all that is indexed of a scope; it is made again from the rows.
+    DropIndex(SearchScope),
     /// New messages, numbered by the store in this order.
     InsertMessages(Vec<Arc<Message>>),
     /// Rewrites the content of a message in place: the system message when its memory section changed.
@@ -136,4 +174,6 @@ pub struct Committed {
     pub sequence_ids: Vec<u64>,
     /// Those messages as they are stored, numbers included.
     pub messages: Vec<Arc<Message>>,
+    /// The passages of all [`Change::InsertPassages`] as they are stored, numbers included.
+    pub passages: Vec<Arc<Passage>>,
 }

@@ -23,6 +23,7 @@ impl Effect {
             Self::MessageRewritten(message) => message.conversation == conversation,
             Self::ContextAppended { conversation: changed, .. }
             | Self::ContextReplaced { conversation: changed, .. } => *changed == conversation,
+            Self::PassagesInserted { .. } => false,
             // Blocks and tools are shared: any agent may have them.
             Self::BlockChanged(_) | Self::BlockDeleted(_) | Self::ToolChanged(_) | Self::RunsClosed => true,
         }
@@ -58,6 +59,8 @@ impl Entries {
                 self.agents.retain(|_, entry| entry.tools.iter().all(|has| has.id != tool));
             }
             Effect::MessagesInserted(messages) => messages.iter().for_each(|message| self.count(message.agent)),
+            // Agents that have the archive are named by effects of their own.
+            Effect::PassagesInserted { .. } => {}
             Effect::MessageRewritten(message) => self.rewrite(&message),
             Effect::ContextAppended { conversation, messages } => self.append(conversation, messages),
             Effect::ContextReplaced { conversation, messages } => self.replace(conversation, messages),
@@ -98,9 +101,13 @@ impl Entries {
 
     fn rewrite(&mut self, message: &Message) {
         let Some(entry) = self.conversations.get_mut(&message.conversation) else { return };
-        let Some(position) = entry.context.iter().position(|has| has.id == message.id) else { return };
-        let context = Arc::make_mut(&mut entry.context);
-        context[position] = messages::rewritten(&context[position], message);
+        if entry.context.iter().all(|has| has.id != message.id) {
+            return;
+        }
+        // A list may hold a message more than once.
+        for has in Arc::make_mut(&mut entry.context).iter_mut().filter(|has| has.id == message.id) {
+            *has = messages::rewritten(has, message);
+        }
     }
 
     fn append(&mut self, conversation: ConversationId, messages: Vec<ContextMessage>) {

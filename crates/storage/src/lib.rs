@@ -6,6 +6,8 @@
 
 mod agents;
 mod apply;
+mod archives;
+mod backlog;
 mod blocks;
 mod cache;
 pub mod commit;
@@ -17,8 +19,10 @@ mod error;
 mod messages;
 mod migrate;
 mod owners;
+mod passages;
 mod report;
 mod runs;
+mod search_index;
 mod snapshots;
 mod store;
 mod texts;
@@ -31,4 +35,5 @@ pub use commit::{BlockEditor, Change, Commit, Committed, RunUpdate};
 pub use error::{DatabaseError, StoreError};
 pub use messages::MessageFilter;
 pub use report::StoreReport;
+pub use search_index::{Coverage, Gone, SearchScope, Segment, VectorStretch};
 pub use store::{Store, StoreConfig};

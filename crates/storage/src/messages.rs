@@ -62,6 +62,46 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Messages of an agent with numbers above `after`, whatever their conversation, oldest first.
+    pub async fn messages_after(
+        &self,
+        owner: OrganizationId,
+        agent: AgentId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Arc<Message>>, StoreError> {
+        const SQL: &str = concat!(
+            "select ",
+            message_columns!(),
+            " from message m where m.agent_id = $1 and m.sequence_id > $2 and m.organization_id = $3 \
+             order by m.sequence_id limit $4"
+        );
+        self.read(move |db| {
+            db.all(SQL, params![agent.as_bytes(), whole(after), owner.as_bytes(), i64::from(limit)], read)
+        })
+        .await
+    }
+
+    /// The messages of an agent with these numbers, in no particular order.
+    pub async fn messages_by_number(
+        &self,
+        owner: OrganizationId,
+        agent: AgentId,
+        numbers: &[u64],
+    ) -> Result<Vec<Arc<Message>>, StoreError> {
+        let numbers = numbers.to_vec();
+        self.read(move |db| {
+            let mut query =
+                Query::new(concat!("select ", message_columns!(), " from message m where m.organization_id = "));
+            query.bind_id(owner.as_bytes()).push(" and m.agent_id = ").bind_id(agent.as_bytes());
+            query.push(" and m.sequence_id in (").bind_list(&numbers).push(")");
+            query.all(db, read)
+        })
+        .await
+    }
+}
+
 /// A stretch of a conversation's messages, for [`read`].
 pub(crate) const STRETCH_SQL: &str = concat!(
     "select ",

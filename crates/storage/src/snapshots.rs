@@ -7,7 +7,7 @@ use domain::{AgentId, AgentSnapshot, ConversationId, Memory, OrganizationId};
 use crate::dialect::{Db, params};
 use crate::error::StoreError;
 use crate::store::Store;
-use crate::{agents, blocks, conversations, tools};
+use crate::{agents, archives, blocks, conversations, tools};
 
 impl Store {
     /// One agent in one conversation, from memory where it is warm.
@@ -47,6 +47,7 @@ fn load(
         tools: tools::of_agent(db, owner, agent)?.into(),
         context: Arc::new(conversations::load_context(db, owner, conversation)?),
         message_count: message_count(db, owner, agent)?,
+        archival: archives::archival(db, owner, agent)?,
     })
 }
 

@@ -11,6 +11,7 @@ use std::thread;
 use domain::Timestamp;
 use tokio::sync::oneshot;
 
+use crate::backlog::Backlog;
 use crate::cache::Cache;
 use crate::commit::{Commit, Committed};
 use crate::dialect::Db;
@@ -55,6 +56,7 @@ struct Lines {
 struct Shared {
     lines: RwLock<Option<Lines>>,
     cache: Arc<Cache>,
+    backlog: Arc<Backlog>,
     /// Each thread drops its sender when it has ended and its connection is closed.
     ended: Mutex<Vec<oneshot::Receiver<()>>>,
 }
@@ -77,10 +79,11 @@ impl Store {
         let (checkpoints, wanted) = mpsc::sync_channel(1);
         let checkpointer = Db::open_checkpointer(&config.path)?;
         ended.push(start("store-log", move || put_log_away(&checkpointer, &wanted))?);
-        let writer = Writer { db, cache: cache.clone(), inbox, checkpoints };
+        let backlog = Arc::<Backlog>::default();
+        let writer = Writer { db, cache: cache.clone(), backlog: backlog.clone(), inbox, checkpoints };
         ended.push(start("store-writer", move || writer.run())?);
         let lines = RwLock::new(Some(Lines { commits, reads }));
-        Ok(Self { shared: Arc::new(Shared { lines, cache, ended: Mutex::new(ended) }) })
+        Ok(Self { shared: Arc::new(Shared { lines, cache, backlog, ended: Mutex::new(ended) }) })
     }
 
     /// Applies all changes of a commit or none. They are on the disk when this returns. Whoever stops waiting takes
@@ -134,6 +137,10 @@ impl Store {
 
     pub(crate) fn cache(&self) -> &Arc<Cache> {
         &self.shared.cache
+    }
+
+    pub(crate) fn backlog(&self) -> &Backlog {
+        &self.shared.backlog
     }
 
     fn with_lines(&self, send: impl FnOnce(&Lines) -> Result<(), StoreError>) -> Result<(), StoreError> {

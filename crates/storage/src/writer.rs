@@ -14,6 +14,7 @@ use domain::Timestamp;
 use tokio::sync::oneshot;
 
 use crate::apply::{Effect, apply};
+use crate::backlog::Backlog;
 use crate::cache::Cache;
 use crate::commit::{Commit, Committed};
 use crate::dialect::Db;
@@ -38,6 +39,7 @@ pub(crate) enum Work {
 pub(crate) struct Writer {
     pub(crate) db: Db,
     pub(crate) cache: Arc<Cache>,
+    pub(crate) backlog: Arc<Backlog>,
     pub(crate) inbox: Receiver<Work>,
     /// Asks another thread to move the log into the database.
     pub(crate) checkpoints: SyncSender<()>,
@@ -113,6 +115,7 @@ impl Writer {
                 _ => results.push(result),
             }
         }
+        self.backlog.note(&effects);
         self.cache.announce(effects);
         if let Err(error) = self.db.commit() {
             self.cache.forget_announced();

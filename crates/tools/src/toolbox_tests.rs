@@ -66,6 +66,7 @@ fn snapshot() -> AgentSnapshot {
         tools: Arc::new([]),
         context: Arc::default(),
         message_count: 0,
+        archival: domain::Archival::default(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whatever blocks, rules and prompts hold: rendering is a function of them, and what was rendered is up to date.
 
-use domain::{AgentType, Memory, ToolRule};
+use domain::{AgentType, Archival, Memory, ToolRule};
 use prompt::directories::{Directories, Directory, FileView};
 use prompt::system::{CORE_MEMORY, Metadata, SystemInput, needs_rebuild, render};
 use proptest::prelude::*;
@@ -38,6 +38,10 @@ struct Case {
 }
 
 impl Case {
+    fn archival(&self, count: u64) -> Archival {
+        Archival { passages: count % 3, tags: self.tags.clone().into() }
+    }
+
     fn input(&self) -> SystemInput<'_> {
         SystemInput {
             base: &self.base,
@@ -109,7 +113,7 @@ proptest! {
     fn what_was_rendered_is_up_to_date(case in case(), count in any::<u64>()) {
         let text = render(&case.input(), &case.metadata(count));
         prop_assert_eq!(&text, &render(&case.clone().input(), &case.metadata(count)));
-        prop_assert!(!needs_rebuild(&text, &case.input()));
+        prop_assert!(!needs_rebuild(&text, &case.input(), &case.archival(count)));
     }
 
     #[test]
@@ -117,7 +121,7 @@ proptest! {
         let text = render(&old.input(), &old.metadata(count));
         // The same metadata makes the whole texts comparable.
         let fresh = render(&new.input(), &old.metadata(count));
-        prop_assert_eq!(needs_rebuild(&text, &new.input()), text != fresh);
+        prop_assert_eq!(needs_rebuild(&text, &new.input(), &old.archival(count)), text != fresh);
     }
 
     #[test]
@@ -127,6 +131,6 @@ proptest! {
         let input = |memory| crate::samples::input(AgentType::LettaV1, memory);
         let metadata = Metadata { previous_messages: count, ..metadata("UTC") };
         let text = render(&input(&before), &metadata);
-        prop_assert_eq!(needs_rebuild(&text, &input(&after)), old != new);
+        prop_assert_eq!(needs_rebuild(&text, &input(&after), &Archival::default()), old != new);
     }
 }

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use domain::{
-    AgentId, BlockId, ConversationId, IdentityId, MessageId, OrganizationId, RunId, StepId, Timestamp, ToolId, Usage,
-    UserId,
+    AgentId, ArchiveId, BlockId, ConversationId, IdentityId, MessageId, OrganizationId, PassageId, RunId, StepId,
+    Timestamp, ToolId, Usage, UserId,
 };
 use rusqlite::Row;
 use rusqlite::types::{FromSql, ValueRef};
@@ -61,7 +61,9 @@ macro_rules! stored_ids {
     )*};
 }
 
-stored_ids! { AgentId BlockId ConversationId IdentityId MessageId OrganizationId RunId StepId ToolId UserId }
+stored_ids! {
+    AgentId ArchiveId BlockId ConversationId IdentityId MessageId OrganizationId PassageId RunId StepId ToolId UserId
+}
 
 /// Reads the columns of one row from left to right.
 pub(crate) struct Columns<'row> {

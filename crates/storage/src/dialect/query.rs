@@ -36,6 +36,17 @@ impl Query {
         self.bind(id.to_vec())
     }
 
+    /// Adds placeholders for numbers, separated by commas.
+    pub(crate) fn bind_list(&mut self, numbers: &[u64]) -> &mut Self {
+        for (index, number) in numbers.iter().enumerate() {
+            if index > 0 {
+                self.push(", ");
+            }
+            self.bind(super::whole(*number));
+        }
+        self
+    }
+
     /// All rows of the finished statement.
     pub(crate) fn all<T>(
         self,
