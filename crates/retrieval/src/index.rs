@@ -1,0 +1,303 @@
+//! One scope's index in memory: postings, who stands beside whom, and vectors.
+//!
+//! Documents are places 0, 1, 2, … in the order of their row numbers. Vectors cover the documents from place 0 on; what
+//! they don't cover yet is found by its words alone.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use domain::Role;
+
+use crate::document::Document;
+use crate::segment::{Damaged, Header, OpenSegment, SEGMENT_DOCUMENTS, SealedSegment};
+use crate::vectors::VectorTable;
+use crate::words::{Term, Words};
+
+/// No neighbour on that side.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+/// A scope's index.
+pub(crate) struct ScopeIndex {
+    words: Words,
+    parts: Vec<Part>,
+    numbers: Vec<u64>,
+    times: Vec<i64>,
+    roles: Vec<Role>,
+    lengths: Vec<u32>,
+    before: Vec<u32>,
+    after: Vec<u32>,
+    /// The last place of each thread.
+    threads: HashMap<[u8; 16], u32>,
+    gone: Vec<u32>,
+    total_length: u64,
+    /// The last row that was looked at, searchable or not.
+    pub(crate) last_row: u64,
+    /// The last deletion that was looked at.
+    pub(crate) last_gone: u64,
+    pub(crate) vectors: Vectors,
+}
+
+/// The vectors of the documents from place 0 on.
+#[derive(Default)]
+pub(crate) struct Vectors {
+    /// The model that made them; none where there are none.
+    pub(crate) embedding: Option<String>,
+    pub(crate) table: VectorTable,
+    /// The last row that kept stretches reach.
+    pub(crate) kept_to: u64,
+}
+
+struct Part {
+    start: u32,
+    postings: Postings,
+}
+
+enum Postings {
+    Open(OpenSegment),
+    Sealed(SealedSegment),
+}
+
+impl Default for ScopeIndex {
+    fn default() -> Self {
+        Self {
+            words: Words::new(),
+            parts: Vec::new(),
+            numbers: Vec::new(),
+            times: Vec::new(),
+            roles: Vec::new(),
+            lengths: Vec::new(),
+            before: Vec::new(),
+            after: Vec::new(),
+            threads: HashMap::new(),
+            gone: Vec::new(),
+            total_length: 0,
+            last_row: 0,
+            last_gone: 0,
+            vectors: Vectors::default(),
+        }
+    }
+}
+
+impl ScopeIndex {
+    /// Documents, those that are gone included.
+    pub(crate) fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    pub(crate) fn words(&self) -> &Words {
+        &self.words
+    }
+
+    pub(crate) fn number(&self, place: usize) -> u64 {
+        self.numbers[place]
+    }
+
+    pub(crate) fn numbers(&self) -> &[u64] {
+        &self.numbers
+    }
+
+    pub(crate) fn time(&self, place: usize) -> i64 {
+        self.times[place]
+    }
+
+    pub(crate) fn role(&self, place: usize) -> Role {
+        self.roles[place]
+    }
+
+    /// Words of a document.
+    pub(crate) fn length(&self, place: usize) -> u32 {
+        self.lengths[place]
+    }
+
+    /// Words of all documents.
+    pub(crate) fn total_length(&self) -> u64 {
+        self.total_length
+    }
+
+    /// The neighbours of a document in its thread, [`NOBODY`] where there is none.
+    pub(crate) fn neighbours(&self, place: usize) -> (u32, u32) {
+        (self.before[place], self.after[place])
+    }
+
+    /// Places of documents whose rows were deleted.
+    pub(crate) fn gone(&self) -> &[u32] {
+        &self.gone
+    }
+
+    /// Bytes that it takes in memory, roughly.
+    pub(crate) fn size(&self) -> usize {
+        let postings = self.parts.iter().map(|part| match &part.postings {
+            // A posting of an open stretch takes eight bytes and its share of a table.
+            Postings::Open(open) => open.len() * 600,
+            Postings::Sealed(sealed) => sealed.size(),
+        });
+        postings.sum::<usize>() + self.len() * 32 + self.vectors.table.size()
+    }
+
+    /// Adds a kept stretch.
+    pub(crate) fn add_sealed(&mut self, content: &[u8]) -> Result<(), Damaged> {
+        let (sealed, headers) = SealedSegment::read(content)?;
+        let mut last = self.last_row;
+        for header in &headers {
+            if header.number <= last {
+                return Err(Damaged);
+            }
+            last = header.number;
+        }
+        self.parts.push(Part { start: self.next_place(), postings: Postings::Sealed(sealed) });
+        headers.iter().for_each(|header| self.add_header(header));
+        self.last_row = last;
+        Ok(())
+    }
+
+    /// Adds the document of a row that comes after all others.
+    pub(crate) fn add(&mut self, document: &Document) {
+        let start = self.next_place();
+        if !matches!(self.parts.last(), Some(Part { postings: Postings::Open(_), .. })) {
+            self.parts.push(Part { start, postings: Postings::Open(OpenSegment::default()) });
+        }
+        let Some(Part { postings: Postings::Open(open), .. }) = self.parts.last_mut() else { return };
+        let header = open.add(document, &self.words);
+        let full = open.len() >= SEGMENT_DOCUMENTS;
+        self.add_header(&header);
+        self.last_row = self.last_row.max(document.number);
+        if full {
+            self.seal_last();
+        }
+    }
+
+    /// Remembers that a row was deleted.
+    pub(crate) fn forget(&mut self, number: u64) {
+        if let Ok(place) = self.numbers.binary_search(&number) {
+            self.gone.push(u32::try_from(place).unwrap_or(NOBODY));
+        }
+    }
+
+    /// How many documents have a term.
+    pub(crate) fn count(&self, term: Term) -> usize {
+        self.parts.iter().map(|part| part.postings.count(term)).sum()
+    }
+
+    /// Calls `take` with the place and frequency of each document that has a term, in order.
+    pub(crate) fn each(&self, term: Term, mut take: impl FnMut(usize, u32)) {
+        for part in &self.parts {
+            let start = part.start;
+            match &part.postings {
+                Postings::Open(open) => open.each(term, |place, frequency| take((start + place) as usize, frequency)),
+                Postings::Sealed(sealed) => {
+                    sealed.each(term, |place, frequency| take((start + place) as usize, frequency));
+                }
+            }
+        }
+    }
+
+    fn next_place(&self) -> u32 {
+        u32::try_from(self.len()).unwrap_or(NOBODY)
+    }
+
+    fn add_header(&mut self, header: &Header) {
+        let place = self.next_place();
+        let before = match header.thread.map(|thread| self.threads.entry(thread)) {
+            None => NOBODY,
+            Some(Entry::Occupied(mut last)) => last.insert(place),
+            Some(Entry::Vacant(new)) => {
+                new.insert(place);
+                NOBODY
+            }
+        };
+        if let Some(after) = self.after.get_mut(before as usize) {
+            *after = place;
+        }
+        self.numbers.push(header.number);
+        self.times.push(header.at);
+        self.roles.push(header.role);
+        self.lengths.push(header.length);
+        self.before.push(before);
+        self.after.push(NOBODY);
+        self.total_length += u64::from(header.length);
+    }
+
+    /// Makes the open stretch as small as a kept one.
+    fn seal_last(&mut self) {
+        let Some(part) = self.parts.last_mut() else { return };
+        let Postings::Open(open) = &part.postings else { return };
+        // What was just sealed can be read; if not, the open stretch goes on.
+        if let Ok((sealed, _)) = SealedSegment::read(&open.seal()) {
+            part.postings = Postings::Sealed(sealed);
+        }
+    }
+}
+
+impl Postings {
+    fn count(&self, term: Term) -> usize {
+        match self {
+            Self::Open(open) => open.count(term),
+            Self::Sealed(sealed) => sealed.count(term),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::term;
+
+    fn document(number: u64, thread: u8, text: &str) -> Document {
+        Document {
+            number,
+            at: 0,
+            role: Role::User,
+            thread: (thread > 0).then_some([thread; 16]),
+            marks: Vec::new(),
+            speaker: None,
+            text: text.to_owned(),
+        }
+    }
+
+    fn places(index: &ScopeIndex, word: &str) -> Vec<usize> {
+        let mut found = Vec::new();
+        index.each(term(word), |place, _| found.push(place));
+        found
+    }
+
+    #[test]
+    fn neighbours_are_those_of_the_same_thread() {
+        let mut index = ScopeIndex::default();
+        for (number, thread) in [(1, 1), (2, 2), (5, 1), (6, 0), (9, 2), (11, 0), (12, 1)] {
+            index.add(&document(number, thread, "x"));
+        }
+        let neighbours: Vec<_> = (0..7).map(|place| index.neighbours(place)).collect();
+        let n = NOBODY;
+        assert_eq!(neighbours, [(n, 2), (n, 4), (0, 6), (n, n), (1, n), (n, n), (2, n)]);
+    }
+
+    #[test]
+    fn kept_and_new_stretches_are_one_index() {
+        let words = Words::new();
+        let mut open = OpenSegment::default();
+        open.add(&document(3, 1, "dog"), &words);
+        open.add(&document(4, 1, "cat"), &words);
+        let mut index = ScopeIndex::default();
+        index.add_sealed(&open.seal()).unwrap();
+        index.add(&document(9, 1, "dog"));
+        assert_eq!(places(&index, "dog"), [0, 2]);
+        assert_eq!((index.count(term("dog")), index.last_row, index.len()), (2, 9, 3));
+        assert_eq!(index.neighbours(1), (0, 2));
+        // A stretch that would repeat rows is not taken.
+        assert_eq!(index.add_sealed(&open.seal()), Err(Damaged));
+        assert_eq!(index.len(), 3);
+        index.forget(4);
+        index.forget(5);
+        assert_eq!(index.gone(), [1]);
+    }
+
+    #[test]
+    fn a_long_open_stretch_is_made_small() {
+        let mut index = ScopeIndex::default();
+        for number in 1..=(SEGMENT_DOCUMENTS as u64 * 2 + 3) {
+            index.add(&document(number, 1, if number.is_multiple_of(1_000) { "rare" } else { "common" }));
+        }
+        assert_eq!(index.parts.len(), 3);
+        assert_eq!(places(&index, "rare"), [999, 1999, 2999, 3999, 4999, 5999, 6999, 7999]);
+    }
+}

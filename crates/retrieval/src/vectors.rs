@@ -1,0 +1,183 @@
+//! Vectors as they are kept and compared: one byte a number, with a scale for each vector.
+//!
+//! Kept layout: the format, the numbers of all vectors, then each vector's scale as little-endian f32, then the FNV-1a
+//! hash of all before. Comparing is exact over all vectors: a scan of a million takes a few hundredths of a second, and
+//! nothing has to be built or kept in balance.
+
+use simsimd::SpatialSimilarity;
+
+use crate::segment::Damaged;
+use crate::words::hash;
+
+/// The version of what is kept.
+const FORMAT: u8 = 1;
+/// From so many vectors on, a scan uses two threads.
+const WORTH_TWO_THREADS: usize = 50_000;
+
+/// Vectors of documents that follow each other.
+#[derive(Default)]
+pub(crate) struct VectorTable {
+    dimensions: usize,
+    numbers: Vec<i8>,
+    scales: Vec<f32>,
+}
+
+/// A vector to compare with.
+pub(crate) struct QueryVector {
+    numbers: Vec<i8>,
+    scale: f32,
+}
+
+impl QueryVector {
+    pub(crate) fn new(vector: &[f32]) -> Self {
+        let mut numbers = Vec::with_capacity(vector.len());
+        let scale = quantise(vector, &mut numbers);
+        Self { numbers, scale }
+    }
+}
+
+impl VectorTable {
+    pub(crate) fn new(dimensions: usize) -> Self {
+        Self { dimensions, numbers: Vec::new(), scales: Vec::new() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.scales.len()
+    }
+
+    /// Bytes that it takes in memory.
+    pub(crate) fn size(&self) -> usize {
+        self.numbers.capacity() + self.scales.capacity() * size_of::<f32>()
+    }
+
+    /// Adds a vector of length 1; one of another length or dimension counts as nothing.
+    pub(crate) fn push(&mut self, vector: &[f32]) {
+        if vector.len() == self.dimensions {
+            let scale = quantise(vector, &mut self.numbers);
+            self.scales.push(scale);
+        } else {
+            self.numbers.resize(self.numbers.len() + self.dimensions, 0);
+            self.scales.push(0.0);
+        }
+    }
+
+    /// Adds what [`Self::keep`] wrote, if it holds so many vectors.
+    pub(crate) fn extend(&mut self, bytes: &[u8], count: usize) -> Result<(), Damaged> {
+        let (body, sum) = bytes.split_last_chunk::<8>().ok_or(Damaged)?;
+        let (format, rest) = body.split_first().ok_or(Damaged)?;
+        let numbers = count.checked_mul(self.dimensions).ok_or(Damaged)?;
+        if *format != FORMAT || rest.len() != numbers + count * 4 || hash(body) != u64::from_le_bytes(*sum) {
+            return Err(Damaged);
+        }
+        let (numbers, scales) = rest.split_at(numbers);
+        self.numbers.extend(numbers.iter().map(|byte| byte.cast_signed()));
+        self.scales.extend(scales.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)));
+        Ok(())
+    }
+
+    /// The vectors from `from` on, as bytes to keep.
+    pub(crate) fn keep(&self, from: usize) -> Vec<u8> {
+        let numbers = self.numbers.get(from * self.dimensions..).unwrap_or_default();
+        let scales = self.scales.get(from..).unwrap_or_default();
+        let mut out = Vec::with_capacity(numbers.len() + scales.len() * 4 + 9);
+        out.push(FORMAT);
+        out.extend(numbers.iter().map(|number| number.cast_unsigned()));
+        scales.iter().for_each(|scale| out.extend(scale.to_le_bytes()));
+        let sum = hash(&out);
+        out.extend(sum.to_le_bytes());
+        out
+    }
+
+    /// The cosine of each vector with `query`, into `out`, which has room for all of them.
+    pub(crate) fn cosines(&self, query: &QueryVector, out: &mut [f32]) {
+        if query.numbers.len() != self.dimensions || self.dimensions == 0 {
+            out.fill(0.0);
+            return;
+        }
+        let half = if self.len() >= WORTH_TWO_THREADS { self.len() / 2 } else { self.len() };
+        let (first, second) = out.split_at_mut(half.min(out.len()));
+        let (low, high) = self.numbers.split_at(half * self.dimensions);
+        let (low_scales, high_scales) = self.scales.split_at(half);
+        std::thread::scope(|threads| {
+            if !second.is_empty() {
+                threads.spawn(|| scan(high, high_scales, query, second));
+            }
+            scan(low, low_scales, query, first);
+        });
+    }
+}
+
+fn scan(numbers: &[i8], scales: &[f32], query: &QueryVector, out: &mut [f32]) {
+    let rows = numbers.chunks_exact(query.numbers.len()).zip(scales);
+    for (cosine, (row, scale)) in out.iter_mut().zip(rows) {
+        let dot = i8::dot(row, &query.numbers).unwrap_or_default();
+        *cosine = dot as f32 * scale * query.scale;
+    }
+}
+
+/// Adds the numbers as bytes and gives what they are to be multiplied with.
+fn quantise(vector: &[f32], out: &mut Vec<i8>) -> f32 {
+    let largest = vector.iter().fold(0.0_f32, |largest, number| largest.max(number.abs()));
+    if !largest.is_finite() || largest == 0.0 {
+        out.resize(out.len() + vector.len(), 0);
+        return 0.0;
+    }
+    let factor = 127.0 / largest;
+    out.extend(vector.iter().map(|number| (number * factor).round() as i8));
+    largest / 127.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit(values: [f32; 3]) -> Vec<f32> {
+        let length = values.iter().map(|value| value * value).sum::<f32>().sqrt();
+        values.iter().map(|value| value / length).collect()
+    }
+
+    fn table() -> VectorTable {
+        let mut table = VectorTable::new(3);
+        for values in [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, -1.0, 2.0]] {
+            table.push(&unit(values));
+        }
+        table
+    }
+
+    fn cosines(table: &VectorTable, query: [f32; 3]) -> Vec<f32> {
+        let mut out = vec![9.0; table.len()];
+        table.cosines(&QueryVector::new(&unit(query)), &mut out);
+        out.iter().map(|cosine| (cosine * 10.0).round() / 10.0).collect()
+    }
+
+    #[test]
+    fn cosines_are_those_of_the_vectors() {
+        assert_eq!(cosines(&table(), [1.0, 0.0, 0.0]), [1.0, 0.7, 0.0]);
+        assert_eq!(cosines(&table(), [0.0, 1.0, 0.0]), [0.0, 0.7, -0.4]);
+    }
+
+    #[test]
+    fn what_is_kept_reads_back() {
+        let mut again = VectorTable::new(3);
+        again.extend(&table().keep(0), 3).unwrap();
+        again.extend(&table().keep(2), 1).unwrap();
+        assert_eq!(cosines(&again, [1.0, 1.0, 0.0]), [0.7, 1.0, -0.3, -0.3]);
+    }
+
+    #[test]
+    fn damaged_bytes_are_noticed() {
+        let mut kept = table().keep(0);
+        assert_eq!(VectorTable::new(3).extend(&kept, 2), Err(Damaged));
+        assert_eq!(VectorTable::new(4).extend(&kept, 3), Err(Damaged));
+        kept[4] ^= 1;
+        assert_eq!(VectorTable::new(3).extend(&kept, 3), Err(Damaged));
+        assert_eq!(VectorTable::new(3).extend(&[], 0), Err(Damaged));
+    }
+
+    #[test]
+    fn vectors_of_another_model_count_as_nothing() {
+        let mut table = table();
+        table.push(&[1.0; 5]);
+        assert_eq!(cosines(&table, [1.0, 0.0, 0.0]), [1.0, 0.7, 0.0, 0.0]);
+    }
+}
