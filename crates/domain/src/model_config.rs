@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+/// The provider of the models inside the binary.
+pub const BUILTIN: &str = "builtin";
 /// Tokens of context where nobody knows better.
 pub const DEFAULT_CONTEXT_WINDOW: u32 = 32_000;
 /// The smallest context window that an agent may be given.
@@ -34,6 +36,11 @@ impl ModelHandle {
             }
             _ => Err(HandleError(text.chars().take(120).collect())),
         }
+    }
+
+    /// A model inside the binary: `builtin/guide`, `builtin/embedding`.
+    pub fn builtin(model: &str) -> Self {
+        Self { text: format!("{BUILTIN}/{model}"), slash: BUILTIN.len() }
     }
 
     /// The part before the first slash.

@@ -3,6 +3,7 @@
 //! It reads rows and keeps what can be made from them again. It must never hold text that a model is shown.
 
 mod document;
+pub mod embed;
 mod index;
 mod segment;
 mod vectors;

@@ -35,6 +35,7 @@ pub trait Embedder: Send + Sync {
 
     fn pace(&self) -> Pace;
 
-    /// One vector of length 1 for each text, in order. Callers bring any number of texts; implementations make batches.
+    /// One vector of length 1 for each text, in order; a text with nothing in it may have zeros. Callers bring any
+    /// number of texts; implementations make batches.
     fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Vec<Vec<f32>>, EmbedError>>;
 }
