@@ -6,9 +6,7 @@ use domain::agent::LoopPolicy;
 use domain::message::SEND_MESSAGE;
 use domain::seams::chat_model::{ChatModel, FinishReason, ModelError};
 use domain::seams::tool_executor::{ToolExecutor, ToolInvocation};
-use domain::{
-    AgentSnapshot, Memory, MemoryChange, Message, MessageId, StepId, StopReason, Timestamp, ToolStatus, Usage,
-};
+use domain::{AgentSnapshot, Memory, Message, MessageId, StepId, StopReason, Timestamp, ToolStatus, Usage};
 use storage::{Store, StoreError};
 use tokio_util::sync::CancellationToken;
 use tools::rules::RuleSolver;
@@ -19,7 +17,7 @@ use crate::input::{RunInput, RunPermit};
 use crate::listener::{EventSink, Hearing, Listener};
 use crate::plan::{PlannedCall, Verdict};
 use crate::render::{SystemMessage, model_request, system_message};
-use crate::step_commit::{RunRow, StepChanges, step_row};
+use crate::step_commit::{RunRow, StepChanges, StepEdits, step_row};
 use crate::step_loop::{Ask, Next, Reply, Returned, StepClose, StepLoop};
 use crate::step_messages::StepFrame;
 
@@ -247,9 +245,9 @@ impl Driver<'_> {
         &self,
         snapshot: &AgentSnapshot,
         calls: &[PlannedCall],
-    ) -> Result<(Vec<Returned>, Vec<MemoryChange>), Stop> {
+    ) -> Result<(Vec<Returned>, StepEdits), Stop> {
         let mut memory = snapshot.memory.clone();
-        let (mut returns, mut edits) = (Vec::with_capacity(calls.len()), Vec::new());
+        let (mut returns, mut edits) = (Vec::with_capacity(calls.len()), StepEdits::default());
         for call in calls {
             let returned = tokio::select! {
                 biased;
@@ -266,7 +264,7 @@ impl Driver<'_> {
         snapshot: &AgentSnapshot,
         planned: &PlannedCall,
         memory: &mut Memory,
-        edits: &mut Vec<MemoryChange>,
+        edits: &mut StepEdits,
     ) -> Returned {
         let failed = |text: &str| Returned { status: ToolStatus::Error, text: text.into() };
         let tool = snapshot.tools.iter().find(|tool| tool.name == planned.call.name);
@@ -278,15 +276,23 @@ impl Driver<'_> {
             }
             (Verdict::Run, None) => return failed("The tool was taken away from the agent. It was not run."),
         };
-        let invocation =
-            ToolInvocation { tool, arguments: &planned.arguments, memory, snapshot, now: (self.ports.clock)() };
+        let invocation = ToolInvocation {
+            tool,
+            arguments: &planned.arguments,
+            memory,
+            archival: &edits.archival,
+            snapshot,
+            run: self.input.run,
+            now: (self.ports.clock)(),
+        };
         let outcome = self.ports.toolbox.execute(invocation).await;
         let mut tried = memory.clone();
         if let Some(error) = outcome.changes.iter().find_map(|change| tried.apply(change).err()) {
             return failed(&format!("The memory could not be changed: {error}."));
         }
         *memory = tried;
-        edits.extend(outcome.changes);
+        edits.memory.extend(outcome.changes);
+        edits.archival.extend(outcome.archival);
         Returned { status: outcome.status, text: outcome.text.into() }
     }
 
@@ -296,7 +302,7 @@ impl Driver<'_> {
         snapshot: &AgentSnapshot,
         open: &OpenStep,
         returns: &[Returned],
-        (edits, close): (&[MemoryChange], &StepClose),
+        (edits, close): (&StepEdits, &StepClose),
     ) -> (storage::Commit, Vec<Arc<Message>>) {
         let at = (self.ports.clock)();
         let agent = &snapshot.agent;
@@ -321,7 +327,7 @@ impl Driver<'_> {
             begins_anew: self.begins_anew(snapshot),
             messages,
             before: &snapshot.memory,
-            memory: edits,
+            edits,
             step,
             run: &RunRow { step_count: self.row.step_count + 1, ..self.row },
             at,

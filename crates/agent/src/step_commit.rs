@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use domain::seams::tool_executor::ArchivalChange;
 use domain::{Block, Memory, MemoryChange, Message, Run, RunStatus, Step, StepStatus, StopReason, Timestamp, Usage};
 use storage::{BlockEditor, Change, Commit, RunUpdate};
 
@@ -59,6 +60,13 @@ impl RunRow {
     }
 }
 
+/// What the tools of one step changed, in order.
+#[derive(Debug, Default)]
+pub(crate) struct StepEdits {
+    pub(crate) memory: Vec<MemoryChange>,
+    pub(crate) archival: Vec<ArchivalChange>,
+}
+
 /// Everything that one step changes.
 pub(crate) struct StepChanges<'a> {
     pub(crate) input: &'a RunInput,
@@ -72,7 +80,7 @@ pub(crate) struct StepChanges<'a> {
     pub(crate) messages: Vec<Arc<Message>>,
     /// Memory as the step found it.
     pub(crate) before: &'a Memory,
-    pub(crate) memory: &'a [MemoryChange],
+    pub(crate) edits: &'a StepEdits,
     pub(crate) step: Step,
     pub(crate) run: &'a RunRow,
     pub(crate) at: Timestamp,
@@ -101,7 +109,8 @@ impl StepChanges<'_> {
         commit.changes.push(Change::InsertStep(Box::new(self.step)));
         commit.changes.push(Change::InsertMessages(messages));
         commit.changes.push(context);
-        commit.changes.extend(memory_changes(self.input, self.before, self.memory, self.at));
+        commit.changes.extend(memory_changes(self.input, self.before, &self.edits.memory, self.at));
+        commit.changes.extend(archival_changes(self.input, &self.edits.archival));
         commit
     }
 }
@@ -120,6 +129,22 @@ pub(crate) fn step_row(input: &RunInput, step: domain::StepId, model: &domain::L
         status: StepStatus::Success,
         created_at: at,
     }
+}
+
+/// Changes of archival memory as changes of the store.
+fn archival_changes(input: &RunInput, edits: &[ArchivalChange]) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for edit in edits {
+        match edit {
+            ArchivalChange::NewArchive(archive) => {
+                let id = archive.id;
+                changes.push(Change::InsertArchive(archive.clone()));
+                changes.push(Change::AttachArchive { agent: input.agent, archive: id });
+            }
+            ArchivalChange::Insert(passage) => changes.push(Change::InsertPassages(vec![passage.clone()])),
+        }
+    }
+    changes
 }
 
 /// Memory edits as changes of the store: several edits of one block become one new version of it.

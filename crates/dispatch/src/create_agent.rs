@@ -268,15 +268,7 @@ fn draft(actor: Actor, spec: &BlockSpec, now: Timestamp) -> Result<BlockDraft, A
 }
 
 /// Tools that Letta's users know and that come with later versions.
-const NOT_YET: [&str; 7] = [
-    "conversation_search",
-    "archival_memory_insert",
-    "archival_memory_search",
-    "open_files",
-    "grep_files",
-    "semantic_search_files",
-    "web_search",
-];
+const NOT_YET: [&str; 4] = ["open_files", "grep_files", "semantic_search_files", "web_search"];
 
 fn unknown_tool(name: &str) -> String {
     if NOT_YET.contains(&name) {

@@ -1,5 +1,9 @@
 //! One scope's index in memory: postings, who stands beside whom, and vectors.
 //!
+//! Neighbours are documents that follow each other in one thread without a long pause: what was said in one sitting. How
+//! much of a neighbour belongs to a document fades with each step and with the words between them, so that short turns
+//! are understood by what surrounds them and long ones stand for themselves.
+//!
 //! Documents are places 0, 1, 2, … in the order of their row numbers. Vectors cover the documents from place 0 on; what
 //! they don't cover yet is found by its words alone.
 
@@ -13,6 +17,14 @@ use crate::segment::{Damaged, Header, OpenSegment, SEGMENT_DOCUMENTS, SealedSegm
 use crate::vectors::VectorTable;
 use crate::words::{Term, Words};
 
+/// A pause of so many microseconds ends a sitting.
+const PAUSE: i64 = 60 * 60 * 1_000_000;
+/// What is left of a document's influence one step further.
+const STEP: f32 = 0.7;
+/// Words over which influence falls to a third.
+const FADE: f32 = 300.0;
+/// Steps that influence reaches.
+pub(crate) const REACH: usize = 4;
 /// No neighbour on that side.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
@@ -26,10 +38,17 @@ pub(crate) struct ScopeIndex {
     lengths: Vec<u32>,
     before: Vec<u32>,
     after: Vec<u32>,
+    /// How much of the document before belongs to this one, from 0 to 1.
+    links: Vec<f32>,
+    /// Words of a document with its share of its neighbours' words.
+    reaches: Vec<f32>,
+    /// The sitting that a document belongs to: the place of its first document.
+    sittings: Vec<u32>,
     /// The last place of each thread.
     threads: HashMap<[u8; 16], u32>,
     gone: Vec<u32>,
     total_length: u64,
+    total_reach: f64,
     /// The last row that was looked at, searchable or not.
     pub(crate) last_row: u64,
     /// The last deletion that was looked at.
@@ -68,9 +87,13 @@ impl Default for ScopeIndex {
             lengths: Vec::new(),
             before: Vec::new(),
             after: Vec::new(),
+            links: Vec::new(),
+            reaches: Vec::new(),
+            sittings: Vec::new(),
             threads: HashMap::new(),
             gone: Vec::new(),
             total_length: 0,
+            total_reach: 0.0,
             last_row: 0,
             last_gone: 0,
             vectors: Vectors::default(),
@@ -82,10 +105,6 @@ impl ScopeIndex {
     /// Documents, those that are gone included.
     pub(crate) fn len(&self) -> usize {
         self.numbers.len()
-    }
-
-    pub(crate) fn words(&self) -> &Words {
-        &self.words
     }
 
     pub(crate) fn number(&self, place: usize) -> u64 {
@@ -114,9 +133,51 @@ impl ScopeIndex {
         self.total_length
     }
 
-    /// The neighbours of a document in its thread, [`NOBODY`] where there is none.
-    pub(crate) fn neighbours(&self, place: usize) -> (u32, u32) {
-        (self.before[place], self.after[place])
+    /// The sum of all documents' words with their share of their neighbours'.
+    pub(crate) fn total_reach(&self) -> f64 {
+        self.total_reach
+    }
+
+    /// Words of a document with its share of its neighbours' words.
+    pub(crate) fn reach(&self, place: usize) -> f32 {
+        self.reaches[place]
+    }
+
+    /// The documents right before each, [`NOBODY`] where there is none.
+    pub(crate) fn before(&self) -> &[u32] {
+        &self.before
+    }
+
+    /// How much of the document before belongs to each.
+    pub(crate) fn links(&self) -> &[f32] {
+        &self.links
+    }
+
+    /// The place of the first document of the sitting.
+    pub(crate) fn sitting(&self, place: usize) -> u32 {
+        self.sittings[place]
+    }
+
+    /// Calls `take` with each document around one and how much the two belong together, itself not included.
+    pub(crate) fn around(&self, place: usize, mut take: impl FnMut(usize, f32)) {
+        let (mut at, mut share) = (place, 1.0);
+        for _ in 0..REACH {
+            share *= self.links[at];
+            at = self.before[at] as usize;
+            if at >= self.before.len() {
+                break;
+            }
+            take(at, share);
+        }
+        (at, share) = (place, 1.0);
+        for _ in 0..REACH {
+            at = self.after[at] as usize;
+            if at >= self.after.len() {
+                break;
+            }
+            share *= self.links[at];
+            take(at, share);
+        }
     }
 
     /// Places of documents whose rows were deleted.
@@ -131,7 +192,7 @@ impl ScopeIndex {
             Postings::Open(open) => open.len() * 600,
             Postings::Sealed(sealed) => sealed.size(),
         });
-        postings.sum::<usize>() + self.len() * 32 + self.vectors.table.size()
+        postings.sum::<usize>() + self.len() * 48 + self.vectors.table.size()
     }
 
     /// Adds a kept stretch.
@@ -205,16 +266,41 @@ impl ScopeIndex {
                 NOBODY
             }
         };
-        if let Some(after) = self.after.get_mut(before as usize) {
-            *after = place;
-        }
+        let pause =
+            self.times.get(before as usize).map_or(i64::MAX, |last| header.at.saturating_sub(*last).saturating_abs());
+        let before = if pause <= PAUSE { before } else { NOBODY };
+        let (link, sitting) = match self.lengths.get(before as usize) {
+            Some(length) => {
+                let words = (*length as f32 + header.length as f32) / 2.0;
+                self.after[before as usize] = place;
+                (STEP * (-words / FADE).exp(), self.sittings[before as usize])
+            }
+            None => (0.0, place),
+        };
         self.numbers.push(header.number);
         self.times.push(header.at);
         self.roles.push(header.role);
         self.lengths.push(header.length);
         self.before.push(before);
         self.after.push(NOBODY);
+        self.links.push(link);
+        self.sittings.push(sitting);
         self.total_length += u64::from(header.length);
+        self.share_words(place as usize, header.length as f32);
+    }
+
+    /// Counts the words of a new document for those before it, and theirs for it.
+    fn share_words(&mut self, place: usize, length: f32) {
+        let mut shared = Vec::with_capacity(REACH);
+        self.around(place, |other, share| shared.push((other, share)));
+        let mut reach = length;
+        for (other, share) in shared {
+            reach += share * self.lengths[other] as f32;
+            self.reaches[other] += share * length;
+            self.total_reach += f64::from(share * length);
+        }
+        self.reaches.push(reach);
+        self.total_reach += f64::from(reach);
     }
 
     /// Makes the open stretch as small as a kept one.
@@ -266,9 +352,35 @@ mod tests {
         for (number, thread) in [(1, 1), (2, 2), (5, 1), (6, 0), (9, 2), (11, 0), (12, 1)] {
             index.add(&document(number, thread, "x"));
         }
-        let neighbours: Vec<_> = (0..7).map(|place| index.neighbours(place)).collect();
         let n = NOBODY;
-        assert_eq!(neighbours, [(n, 2), (n, 4), (0, 6), (n, n), (1, n), (n, n), (2, n)]);
+        assert_eq!(index.before, [n, n, 0, n, 1, n, 2]);
+        assert_eq!(index.after, [2, 4, 6, n, n, n, n]);
+        assert_eq!(index.sittings, [0, 1, 0, 3, 1, 5, 0]);
+    }
+
+    #[test]
+    fn a_long_pause_ends_a_sitting() {
+        let mut index = ScopeIndex::default();
+        for (number, minutes) in [(1, 0), (2, 50), (3, 111), (4, 112), (5, 30)] {
+            index.add(&Document { at: minutes * 60_000_000, ..document(number, 1, "x") });
+        }
+        assert_eq!(index.sittings, [0, 0, 2, 2, 4]);
+    }
+
+    #[test]
+    fn what_belongs_together_fades_by_steps_and_by_words() {
+        let mut index = ScopeIndex::default();
+        let long = "word ".repeat(300);
+        for (number, text) in ["a", "b", long.as_str(), "c", "d", "e", "f"].iter().enumerate() {
+            index.add(&document(number as u64 + 1, 1, text));
+        }
+        let mut around = Vec::new();
+        index.around(1, |place, share| around.push((place, (share * 100.0).round())));
+        assert_eq!(around, [(0, 70.0), (2, 42.0), (3, 18.0), (4, 12.0), (5, 9.0)]);
+        let expected: f32 = 1.0 + 0.697 + 0.424 * 300.0 + 0.18 + 0.125 + 0.087;
+        assert!((index.reach(1) - expected).abs() < 1.0, "{}", index.reach(1));
+        let sum: f32 = (0..index.len()).map(|place| index.reach(place)).sum();
+        assert!((f64::from(sum) - index.total_reach()).abs() < 0.01);
     }
 
     #[test]
@@ -282,7 +394,7 @@ mod tests {
         index.add(&document(9, 1, "dog"));
         assert_eq!(places(&index, "dog"), [0, 2]);
         assert_eq!((index.count(term("dog")), index.last_row, index.len()), (2, 9, 3));
-        assert_eq!(index.neighbours(1), (0, 2));
+        assert_eq!((index.before[1], index.after[1]), (0, 2));
         // A stretch that would repeat rows is not taken.
         assert_eq!(index.add_sealed(&open.seal()), Err(Damaged));
         assert_eq!(index.len(), 3);

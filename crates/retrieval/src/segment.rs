@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use domain::Role;
 
 use crate::document::Document;
-use crate::words::{Term, Words, hash};
+use crate::words::{Mark, Term, Words, hash, mark};
 
 /// The version of what is kept. Another number means that stretches are thrown away and made again.
 pub(crate) const FORMAT: u64 = 1;
@@ -70,7 +70,7 @@ impl OpenSegment {
             count(term);
         });
         if let Some(speaker) = &document.speaker {
-            words.terms(speaker, &mut count);
+            words.each(speaker, |_, stem| count(mark(Mark::Name, stem.as_bytes())));
         }
         document.marks.iter().copied().for_each(&mut count);
         let Document { number, at, role, thread, .. } = *document;

@@ -33,7 +33,7 @@ fn a_sealed_stretch_says_what_the_open_one_said() {
     let (sealed, read) = SealedSegment::read(&open.seal()).unwrap();
     assert_eq!(read, headers);
     assert_eq!(headers.iter().map(|header| header.length).collect::<Vec<_>>(), [5, 2, 1, 0]);
-    for word in [term("dog"), term("cat"), term("ada"), term("none"), mark(Mark::Conversation, &[1])] {
+    for word in [term("dog"), term("cat"), mark(Mark::Name, b"ada"), term("none"), mark(Mark::Conversation, &[1])] {
         let of_open = postings(|term, take| open.each(term, take), word);
         assert_eq!(postings(|term, take| sealed.each(term, take), word), of_open);
         assert_eq!((open.count(word), sealed.count(word)), (of_open.len(), of_open.len()));

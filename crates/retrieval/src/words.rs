@@ -72,6 +72,8 @@ pub(crate) enum Mark {
     Conversation = 1,
     Identity = 2,
     Tag = 3,
+    /// A word of the speaker's name.
+    Name = 4,
 }
 
 pub(crate) fn hash(bytes: &[u8]) -> u64 {

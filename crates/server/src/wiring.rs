@@ -5,7 +5,10 @@ use std::sync::Arc;
 use anyhow::Context;
 use dispatch::{DispatchConfig, Dispatcher};
 use domain::Timestamp;
+use domain::seams::embedder::Embedder;
 use providers::{Registry, RegistryConfig};
+use retrieval::embed::Builtin;
+use retrieval::{ResolveEmbedder, Search};
 use storage::{Store, StoreConfig};
 use tools::Toolbox;
 
@@ -19,6 +22,7 @@ pub(crate) struct House {
     pub(crate) store: Store,
     pub(crate) models: Registry,
     pub(crate) dispatcher: Dispatcher,
+    pub(crate) search: Search,
 }
 
 impl House {
@@ -29,10 +33,18 @@ impl House {
         let models = models(config)?;
         let store = open_store(directory)?;
         let settings = DispatchConfig { system_prompts, ..DispatchConfig::default() };
-        let dispatcher = Dispatcher::new(settings, store.clone(), models.clone(), Arc::new(Toolbox), Timestamp::now);
+        let search = Search::new(store.clone(), embedders());
+        let toolbox = Arc::new(Toolbox::new(store.clone(), search.clone()));
+        let dispatcher = Dispatcher::new(settings, store.clone(), models.clone(), toolbox, Timestamp::now);
         dispatcher.recover().await.context("the store could not be brought in order: run `librarian doctor`")?;
-        Ok(Self { store, models, dispatcher })
+        Ok(Self { store, models, dispatcher, search })
     }
+}
+
+/// The embedding models.
+fn embedders() -> ResolveEmbedder {
+    let builtin: Arc<dyn Embedder> = Arc::new(Builtin::new());
+    Arc::new(move |_| builtin.clone())
 }
 
 /// The models that the configuration names.

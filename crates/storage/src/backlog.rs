@@ -3,7 +3,7 @@
 //! A hint, not a record: it starts empty with the program, and whoever indexes counts the rows themselves.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use domain::OrganizationId;
 use tokio::sync::Notify;
@@ -12,10 +12,12 @@ use crate::apply::Effect;
 use crate::search_index::SearchScope;
 use crate::store::Store;
 
+type Waiting = HashMap<(OrganizationId, SearchScope), u64>;
+
 /// Scopes with rows that wait.
 #[derive(Default)]
 pub(crate) struct Backlog {
-    waiting: Mutex<HashMap<(OrganizationId, SearchScope), u64>>,
+    waiting: Mutex<Waiting>,
     grew: Notify,
 }
 
@@ -23,7 +25,6 @@ impl Backlog {
     /// Counts the rows that a durable group of commits brought.
     pub(crate) fn note(&self, effects: &[Effect]) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = waiting.len();
         let mut grew = false;
         for effect in effects {
             let (key, rows) = match effect {
@@ -37,7 +38,7 @@ impl Backlog {
             *waiting.entry(key).or_default() += rows as u64;
             grew = true;
         }
-        if grew || waiting.len() > before {
+        if grew {
             self.grew.notify_one();
         }
     }
@@ -46,24 +47,26 @@ impl Backlog {
 impl Store {
     /// Waits until rows were added since this was last called.
     pub async fn backlog_grew(&self) {
-        self.backlog().grew.notified().await;
+        self.rows_waiting().grew.notified().await;
     }
 
-    /// Takes the scopes that got at least so many rows since they were last taken.
-    pub fn take_backlog(
-        &self,
-        at_least: impl Fn(OrganizationId, SearchScope) -> u64,
-    ) -> Vec<(OrganizationId, SearchScope)> {
-        let mut waiting = self.backlog().waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut ready: Vec<_> = waiting
-            .iter()
-            .filter(|((owner, scope), rows)| **rows >= at_least(*owner, *scope))
-            .map(|(key, _)| *key)
-            .collect();
-        ready.sort_unstable_by_key(|(_, scope)| *scope);
-        for key in &ready {
+    /// The scopes that got rows since they were last forgotten, and how many.
+    pub fn backlog(&self) -> Vec<(OrganizationId, SearchScope, u64)> {
+        let waiting = self.waiting();
+        let mut rows: Vec<_> = waiting.iter().map(|((owner, scope), rows)| (*owner, *scope, *rows)).collect();
+        rows.sort_unstable_by_key(|(_, scope, _)| *scope);
+        rows
+    }
+
+    /// Begins to count anew for these scopes.
+    pub fn forget_backlog(&self, scopes: &[(OrganizationId, SearchScope)]) {
+        let mut waiting = self.waiting();
+        for key in scopes {
             waiting.remove(key);
         }
-        ready
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.rows_waiting().waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -139,7 +139,7 @@ impl Store {
         &self.shared.cache
     }
 
-    pub(crate) fn backlog(&self) -> &Backlog {
+    pub(crate) fn rows_waiting(&self) -> &Backlog {
         &self.shared.backlog
     }
 

@@ -1,42 +1,64 @@
 //! Runs tool calls: the built-in ones here, any other with an honest refusal.
 //!
-//! It holds no state and touches no store. A tool's return is cut to the length that the tool allows before anyone sees
-//! it, so that one call can't fill the context.
-
-use std::future::ready;
+//! It reads the store and never writes: what a call changes goes into its outcome. A tool's return is cut to the length
+//! that the tool allows before anyone sees it, so that one call can't fill the context.
 
 use domain::seams::BoxFuture;
 use domain::seams::tool_executor::{ToolExecutor, ToolInvocation, ToolOutcome};
 use domain::{Tool, ToolType};
+use retrieval::Search;
+use storage::Store;
 
 use crate::memory::{self, Author, MemoryCall};
+use crate::{archival, recall};
 
-/// The executor of the tools that ship with the program.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Toolbox;
+/// The executor of the tools that ship with the program. Cheap to clone.
+#[derive(Clone)]
+pub struct Toolbox {
+    store: Store,
+    search: Search,
+}
 
-impl ToolExecutor for Toolbox {
-    fn execute<'a>(&'a self, invocation: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(ready(run(&invocation)))
+impl Toolbox {
+    /// A toolbox that looks into `store` and searches with `search`.
+    pub fn new(store: Store, search: Search) -> Self {
+        Self { store, search }
+    }
+
+    async fn run(&self, invocation: &ToolInvocation<'_>) -> ToolOutcome {
+        let tool = invocation.tool;
+        let mut outcome = match tool.kind {
+            ToolType::LettaCore | ToolType::LettaMemoryCore | ToolType::LettaSleeptimeCore => {
+                self.run_builtin(invocation).await
+            }
+            ToolType::Custom => ToolOutcome::error(format!(
+                "The tool `{}` was not run: it is made of code, and this server has no sandbox to run code in. Calling \
+                 it again will not help.",
+                tool.name
+            )),
+        };
+        outcome.text = cut(outcome.text, tool);
+        tracing::debug!(tool = &*tool.name, status = outcome.status.as_str(), "tool called");
+        outcome
+    }
+
+    async fn run_builtin(&self, invocation: &ToolInvocation<'_>) -> ToolOutcome {
+        match &*invocation.tool.name {
+            "conversation_search" => recall::conversation_search(&self.search, invocation).await,
+            "archival_memory_insert" => archival::archival_memory_insert(&self.store, invocation).await,
+            "archival_memory_search" => archival::archival_memory_search(&self.search, &self.store, invocation).await,
+            _ => edit_memory(invocation),
+        }
     }
 }
 
-fn run(invocation: &ToolInvocation<'_>) -> ToolOutcome {
-    let tool = invocation.tool;
-    let mut outcome = match tool.kind {
-        ToolType::LettaCore | ToolType::LettaMemoryCore | ToolType::LettaSleeptimeCore => run_builtin(invocation),
-        ToolType::Custom => ToolOutcome::error(format!(
-            "The tool `{}` was not run: it is made of code, and this server has no sandbox to run code in. Calling it \
-             again will not help.",
-            tool.name
-        )),
-    };
-    outcome.text = cut(outcome.text, tool);
-    tracing::debug!(tool = &*tool.name, status = outcome.status.as_str(), "tool called");
-    outcome
+impl ToolExecutor for Toolbox {
+    fn execute<'a>(&'a self, invocation: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move { self.run(&invocation).await })
+    }
 }
 
-fn run_builtin(invocation: &ToolInvocation<'_>) -> ToolOutcome {
+fn edit_memory(invocation: &ToolInvocation<'_>) -> ToolOutcome {
     let agent = &invocation.snapshot.agent;
     let call = MemoryCall {
         memory: invocation.memory,

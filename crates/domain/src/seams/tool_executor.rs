@@ -1,9 +1,13 @@
 //! The seam to tools: a call in, a result and changes out. Nothing reaches the store but through the step's commit.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::BoxFuture;
+use crate::archive::{Archive, Passage};
+use crate::ids::RunId;
 use crate::memory::{Memory, MemoryChange};
 use crate::message::ToolStatus;
 use crate::snapshot::AgentSnapshot;
@@ -17,8 +21,21 @@ pub struct ToolInvocation<'a> {
     pub arguments: &'a Map<String, Value>,
     /// The step's working copy of core memory.
     pub memory: &'a Memory,
+    /// What earlier calls of the same step did to archival memory.
+    pub archival: &'a [ArchivalChange],
     pub snapshot: &'a AgentSnapshot,
+    /// The run that calls.
+    pub run: RunId,
     pub now: Timestamp,
+}
+
+/// One change of archival memory.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ArchivalChange {
+    /// Make an archive and attach it to the agent.
+    NewArchive(Box<Archive>),
+    /// Store a passage in an archive of the agent.
+    Insert(Arc<Passage>),
 }
 
 /// What a call gave back.
@@ -29,17 +46,19 @@ pub struct ToolOutcome {
     pub text: String,
     /// Edits of core memory; empty where the call failed.
     pub changes: Vec<MemoryChange>,
+    /// Changes of archival memory; empty where the call failed.
+    pub archival: Vec<ArchivalChange>,
 }
 
 impl ToolOutcome {
     /// A call that worked.
     pub fn success(text: impl Into<String>, changes: Vec<MemoryChange>) -> Self {
-        Self { status: ToolStatus::Success, text: text.into(), changes }
+        Self { status: ToolStatus::Success, text: text.into(), changes, archival: Vec::new() }
     }
 
     /// A call that failed, with what the model can do about it.
     pub fn error(text: impl Into<String>) -> Self {
-        Self { status: ToolStatus::Error, text: text.into(), changes: Vec::new() }
+        Self { status: ToolStatus::Error, text: text.into(), changes: Vec::new(), archival: Vec::new() }
     }
 }
 

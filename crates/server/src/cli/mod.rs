@@ -8,6 +8,7 @@ mod call;
 mod chat;
 mod connection;
 mod doctor;
+mod eval;
 mod lookup;
 mod memory;
 pub(crate) mod output;
@@ -51,6 +52,9 @@ enum Command {
     /// Look into an agent's memory
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
+    /// Measure the quality of search
+    #[command(subcommand)]
+    Eval(eval::EvalCommand),
     /// Check the data directory, the store and the providers
     Doctor(doctor::DoctorFlags),
 }
@@ -91,6 +95,7 @@ async fn perform(cli: &Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Chat(flags) => chat::run(&command_config(cli, CHAT_LOG)?, flags, output).await,
         Command::Agents(command) => agents::run(&command_config(cli, COMMAND_LOG)?, command, output).await,
         Command::Memory(command) => memory::run(&command_config(cli, COMMAND_LOG)?, command, output).await,
+        Command::Eval(command) => eval::run(command, output).await,
         // A configuration that can't be read is something that the doctor has to tell.
         Command::Doctor(flags) => doctor::run(&cli.place, flags, output).await,
     }

@@ -146,8 +146,9 @@ async fn rows_that_came_are_counted_for_the_indexer() {
     let ada = house.new_home("ada").await;
     house.say(ada, &["one", "two", "three"]).await;
     house.store.backlog_grew().await;
-    assert_eq!(house.store.take_backlog(|_, _| 4), []);
-    assert_eq!(house.store.take_backlog(|_, _| 3), [(house.owner(), SearchScope::Recall(ada.agent))]);
-    assert_eq!(house.store.take_backlog(|_, _| 1), []);
+    let scope = SearchScope::Recall(ada.agent);
+    assert_eq!(house.store.backlog(), [(house.owner(), scope, 3)]);
+    house.store.forget_backlog(&[(house.owner(), scope)]);
+    assert_eq!(house.store.backlog(), []);
     assert_eq!(house.store.rows_after(house.owner(), SearchScope::Recall(ada.agent), 1).await.unwrap(), 2);
 }

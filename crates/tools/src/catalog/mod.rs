@@ -66,8 +66,26 @@ pub fn by_name(name: &str) -> Option<&'static Builtin> {
     ALL.iter().find(|tool| tool.name == name)
 }
 
-const ALL: [Builtin; 9] = [
+const ALL: [Builtin; 12] = [
     builtin("send_message", ToolType::LettaCore, schemas::SEND_MESSAGE, schemas::send_message),
+    looking(builtin(
+        "conversation_search",
+        ToolType::LettaCore,
+        schemas::CONVERSATION_SEARCH,
+        schemas::conversation_search,
+    )),
+    builtin(
+        "archival_memory_insert",
+        ToolType::LettaCore,
+        schemas::ARCHIVAL_MEMORY_INSERT,
+        schemas::archival_memory_insert,
+    ),
+    looking(builtin(
+        "archival_memory_search",
+        ToolType::LettaCore,
+        schemas::ARCHIVAL_MEMORY_SEARCH,
+        schemas::archival_memory_search,
+    )),
     builtin("core_memory_append", ToolType::LettaMemoryCore, schemas::CORE_MEMORY_APPEND, schemas::core_memory_append),
     builtin(
         "core_memory_replace",
@@ -88,9 +106,15 @@ const ALL: [Builtin; 9] = [
     ),
 ];
 
-/// All of these speak or edit core memory, where the order of calls matters, so none may run beside others.
+/// Speaking and editing: the order of calls matters, so none may run beside others.
 const fn builtin(name: &'static str, kind: ToolType, description: &'static str, parameters: fn() -> Value) -> Builtin {
     Builtin { name, description, kind, enable_parallel_execution: false, parameters }
+}
+
+/// A tool that only looks may run beside others.
+const fn looking(mut tool: Builtin) -> Builtin {
+    tool.enable_parallel_execution = true;
+    tool
 }
 
 #[cfg(test)]

@@ -8,6 +8,19 @@ use serde_json::{Value, json};
 pub(super) const SEND_MESSAGE: &str = "Speak to the user. This is the only way that your words reach them: everything \
     else you write stays private.";
 
+pub(super) const CONVERSATION_SEARCH: &str = "Look through everything that was ever said between you and the user, also \
+    what is no longer in your context. Use it before you say that you don't know or don't remember. It finds by meaning \
+    and by words: write what you are looking for as you would say it, with names and topics. Narrow it down by who \
+    spoke or by dates where you know them.";
+
+pub(super) const ARCHIVAL_MEMORY_INSERT: &str = "Store a text in your archival memory, which has no size limit and \
+    stays outside of your context until you search it. Use it for what may matter later but need not be in view all the \
+    time: facts, events, insights, excerpts. Write it so that it can be understood by itself, with names and dates, and \
+    give tags that you would look for.";
+
+pub(super) const ARCHIVAL_MEMORY_SEARCH: &str = "Search what you stored in archival memory. It finds by meaning and by \
+    words. Filter by tags or dates where that helps; your tags are listed in your memory metadata.";
+
 pub(super) const CORE_MEMORY_APPEND: &str = "Add a new line of text at the end of a memory block. Use it to remember \
     something that the block does not say yet.";
 
@@ -59,6 +72,66 @@ pub(super) fn send_message() -> Value {
         "type": "object",
         "properties": {"message": text("What to say to the user. Any language and any characters, emoji too.")},
         "required": ["message"],
+    })
+}
+
+pub(super) fn conversation_search() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "query": text("What to look for, in your own words."),
+            "roles": {
+                "type": "array",
+                "items": {"type": "string", "enum": ["assistant", "user", "tool"]},
+                "description": "Only what these said: `user`, `assistant`. Leave it out to search both.",
+            },
+            "limit": {"type": "integer", "description": "How many results you want; 5 if you leave it out, 50 at most."},
+            "start_date": text(
+                "Only what was said on or after this date: YYYY-MM-DD, or YYYY-MM-DDTHH:MM for a time of your day."
+            ),
+            "end_date": text("Only what was said up to this date, the day itself included; the same formats."),
+        },
+        "required": ["query"],
+    })
+}
+
+pub(super) fn archival_memory_insert() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "content": text("The text to store."),
+            "tags": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Words to file it under. Use the tags that you have before you make new ones.",
+            },
+        },
+        "required": ["content"],
+    })
+}
+
+pub(super) fn archival_memory_search() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "query": text("What to look for, in your own words."),
+            "tags": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Only texts with these tags.",
+            },
+            "tag_match_mode": {
+                "type": "string",
+                "enum": ["any", "all"],
+                "description": "Whether a text needs `any` of the tags (what you get if you leave it out) or `all`.",
+            },
+            "top_k": {"type": "integer", "description": "How many results you want; 5 if you leave it out, 50 at most."},
+            "start_datetime": text(
+                "Only texts stored on or after this date: YYYY-MM-DD, or YYYY-MM-DDTHH:MM for a time of your day."
+            ),
+            "end_datetime": text("Only texts stored up to this date, the day itself included; the same formats."),
+        },
+        "required": ["query"],
     })
 }
 

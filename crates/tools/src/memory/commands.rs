@@ -6,9 +6,9 @@
 use domain::MemoryChange;
 
 use super::edits::{create_block, insert_in, replace_in};
-use super::fields::{Fields, excerpt};
 use super::guard::{find_writable, label, no_line_numbers};
 use super::{Edit, MemoryCall, ToolError, refuse};
+use crate::fields::{Fields, excerpt};
 
 const ARGUMENTS: [&str; 10] = [
     "command",

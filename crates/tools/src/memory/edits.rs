@@ -4,12 +4,12 @@ use domain::block::{BlockDraft, DEFAULT_BLOCK_LIMIT};
 use domain::{Block, BlockId, MemoryChange};
 use serde_json::Map;
 
-use super::fields::{Fields, excerpt};
 use super::guard::{
     append, check_room, find_writable, insert_after_line, label, no_line_numbers, refused_block, replace_once,
     set_value,
 };
 use super::{Edit, MemoryCall, ToolError, refuse};
+use crate::fields::{Fields, excerpt};
 
 /// Letta's own words, which clients look for.
 const SENT: &str = "Sent message successfully.";

@@ -3,8 +3,8 @@
 use domain::block::MAX_LABEL_CHARS;
 use domain::{Block, BlockError, Label, Memory, MemoryChange};
 
-use super::fields::excerpt;
 use super::{ToolError, refuse};
+use crate::fields::excerpt;
 
 /// How the note begins that stands over line-numbered blocks in the system message.
 const LINE_NUMBER_NOTE: &str = "NOTE: Line numbers shown below (with arrows like '1→')";

@@ -5,7 +5,7 @@
 
 mod commands;
 mod edits;
-mod fields;
+
 mod guard;
 mod patch;
 

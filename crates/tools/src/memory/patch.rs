@@ -5,9 +5,9 @@
 
 use std::cmp::Reverse;
 
-use super::fields::{Fields, excerpt};
 use super::guard::{find_writable, line_of, no_line_numbers, on_lines, set_value};
 use super::{Edit, MemoryCall, ToolError, refuse};
+use crate::fields::{Fields, excerpt};
 
 /// So many places that begin like the hunk are looked at to say where it stops to fit. It bounds the work.
 const CANDIDATES: usize = 50;

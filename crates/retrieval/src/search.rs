@@ -1,0 +1,343 @@
+//! Searching messages and passages: one way for tools, the command line and measurements.
+//!
+//! A search brings the index up to date, ranks, reads the best rows, and looks at those once more with their words at
+//! hand. If the embedding model fails, words alone decide, and the answer says so.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::embedding::BUILTIN_EMBEDDING;
+use domain::seams::embedder::{Embedder, Pace};
+use domain::{
+    AgentId, ArchiveId, ConversationId, IdentityId, Message, OrganizationId, Passage, Role, RunId, Timestamp,
+};
+use storage::{SearchScope, Store, StoreError};
+
+use crate::document::searchable_text;
+use crate::embed::Builtin;
+use crate::index::ScopeIndex;
+use crate::indexer::{IndexError, Indexer, Progress, keep_up};
+use crate::question::Question;
+use crate::rank::{Filter, Ingredients, Looked, first_look};
+use crate::scopes::{Loaded, Scopes, blocking};
+use crate::second_look::second_look;
+use crate::segment::SEGMENT_DOCUMENTS;
+use crate::vectors::QueryVector;
+use crate::words::{Mark, mark};
+
+/// The most results of one search.
+pub const MAX_RESULTS: usize = 200;
+/// Characters of a query that count.
+const MAX_QUERY_CHARS: usize = 8_000;
+/// How long a search waits for the vector of its query.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Finds the embedder of a handle, or the one to use instead.
+pub type ResolveEmbedder = Arc<dyn Fn(Option<&str>) -> Arc<dyn Embedder> + Send + Sync>;
+
+/// A search in an agent's messages.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecallQuery {
+    pub agent: AgentId,
+    pub text: String,
+    /// Only messages of these roles; empty means all that can be found.
+    pub roles: Vec<Role>,
+    /// Only messages from then on.
+    pub from: Option<Timestamp>,
+    /// Only messages before then.
+    pub until: Option<Timestamp>,
+    /// Only messages of this conversation.
+    pub conversation: Option<ConversationId>,
+    /// Only messages of this person.
+    pub identity: Option<IdentityId>,
+    /// Only messages with a lower number.
+    pub before: Option<u64>,
+    /// Leaves out the run that asks, or it would find its own question.
+    pub except_run: Option<RunId>,
+    pub limit: usize,
+}
+
+impl RecallQuery {
+    /// A search in all that an agent was told.
+    pub fn new(agent: AgentId, text: impl Into<String>, limit: usize) -> Self {
+        Self {
+            agent,
+            text: text.into(),
+            roles: Vec::new(),
+            from: None,
+            until: None,
+            conversation: None,
+            identity: None,
+            before: None,
+            except_run: None,
+            limit,
+        }
+    }
+}
+
+/// A search in archives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArchivalQuery {
+    pub archives: Vec<ArchiveId>,
+    pub text: String,
+    pub tags: Vec<String>,
+    /// Whether a passage must have all of the tags or any of them.
+    pub match_all_tags: bool,
+    pub from: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+    pub limit: usize,
+}
+
+/// What the ranking was made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchMode {
+    Hybrid,
+    /// There were no vectors to compare with.
+    FullText,
+}
+
+impl SearchMode {
+    /// The word that clients know.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hybrid => "hybrid",
+            Self::FullText => "fts",
+        }
+    }
+}
+
+/// Why a row ranked where it did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Relevance {
+    /// The score that decided; comparable within one search only.
+    pub score: f32,
+    /// Its place by words alone, from 1.
+    pub fts_rank: Option<usize>,
+    /// Its place by vectors alone, from 1.
+    pub vector_rank: Option<usize>,
+    /// The cosine with the query.
+    pub cosine: Option<f32>,
+    /// Words of the query that it has, or its neighbours have.
+    pub words: Vec<String>,
+}
+
+/// A row that was found.
+#[derive(Debug, Clone)]
+pub struct Hit<T> {
+    pub row: Arc<T>,
+    /// Its words as they were searched.
+    pub text: String,
+    pub relevance: Relevance,
+}
+
+/// What a search found, the best first.
+#[derive(Debug, Clone)]
+pub struct Found<T> {
+    pub mode: SearchMode,
+    pub hits: Vec<Hit<T>>,
+}
+
+/// The searcher. Cheap to clone.
+#[derive(Clone)]
+pub struct Search {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    store: Store,
+    scopes: Scopes,
+    embedders: ResolveEmbedder,
+    ingredients: Ingredients,
+    builtin: Builtin,
+}
+
+impl Search {
+    /// A searcher of `store`; `embedders` knows the embedding models.
+    pub fn new(store: Store, embedders: ResolveEmbedder) -> Self {
+        Self::with(store, embedders, Ingredients::ALL)
+    }
+
+    /// A searcher that leaves something out, to measure what it adds.
+    pub fn with(store: Store, embedders: ResolveEmbedder, ingredients: Ingredients) -> Self {
+        let scopes = Scopes::new(store.clone());
+        let builtin = Builtin::new();
+        Self { shared: Arc::new(Shared { store, scopes, embedders, ingredients, builtin }) }
+    }
+
+    /// Searches an agent's messages.
+    pub async fn recall(&self, owner: OrganizationId, query: &RecallQuery) -> Result<Found<Message>, StoreError> {
+        let scope = SearchScope::Recall(query.agent);
+        let mut filter = Filter { roles: query.roles.clone(), before: query.before, ..Filter::default() };
+        filter.within(query.from, query.until);
+        filter.every.extend(query.conversation.map(|id| mark(Mark::Conversation, id.as_bytes())));
+        filter.every.extend(query.identity.map(|id| mark(Mark::Identity, id.as_bytes())));
+        let looked = self.look(owner, &[scope], &query.text, filter).await?;
+        let numbers: Vec<u64> = looked.candidates.iter().map(|candidate| candidate.number).collect();
+        let rows = self.shared.store.messages_by_number(owner, query.agent, &numbers).await?;
+        let rows = rows
+            .into_iter()
+            .filter(|message| query.except_run.is_none() || message.run != query.except_run)
+            .filter_map(|message| Some((message.sequence_id, (searchable_text(&message)?, message))))
+            .collect();
+        self.best(looked, rows, query.limit).await
+    }
+
+    /// Searches archives.
+    pub async fn archival(&self, owner: OrganizationId, query: &ArchivalQuery) -> Result<Found<Passage>, StoreError> {
+        let scopes: Vec<SearchScope> = query.archives.iter().map(|archive| SearchScope::Archive(*archive)).collect();
+        let mut filter = Filter::default();
+        filter.within(query.from, query.until);
+        let tags = query.tags.iter().map(|tag| mark(Mark::Tag, tag.trim().as_bytes())).collect();
+        if query.match_all_tags {
+            filter.every = tags;
+        } else {
+            filter.any = tags;
+        }
+        let looked = self.look(owner, &scopes, &query.text, filter).await?;
+        let numbers: Vec<u64> = looked.candidates.iter().map(|candidate| candidate.number).collect();
+        let rows = self.shared.store.passages_by_number(owner, &numbers).await?;
+        let rows = rows.into_iter().map(|passage| (passage.number, (passage.text.to_string(), passage))).collect();
+        self.best(looked, rows, query.limit).await
+    }
+
+    /// The rows worth a second look, the best first.
+    async fn look(
+        &self,
+        owner: OrganizationId,
+        scopes: &[SearchScope],
+        text: &str,
+        filter: Filter,
+    ) -> Result<Looked, StoreError> {
+        let text: String = text.chars().take(MAX_QUERY_CHARS).collect();
+        let mut parts: Vec<(Arc<Loaded>, QueryModel)> = Vec::with_capacity(scopes.len());
+        for scope in scopes {
+            let embedder = self.embedder(owner, *scope).await?;
+            let loaded = self.shared.scopes.current(owner, *scope, &embedder).await?;
+            let embedding = loaded.read().vectors.embedding.clone();
+            let model = self.query_model(embedding.as_deref(), &text).await;
+            parts.push((loaded, model));
+        }
+        let ingredients = self.shared.ingredients;
+        let builtin = self.shared.builtin.clone();
+        blocking(move || {
+            let question = Question::new(&text, &builtin);
+            let guards: Vec<_> = parts.iter().map(|(loaded, _)| loaded.read()).collect();
+            let indexes: Vec<&ScopeIndex> = guards.iter().map(|guard| &**guard).collect();
+            let asked = question.asked(&indexes);
+            let vectors: Vec<Option<QueryVector>> = parts
+                .iter()
+                .map(|(_, model)| match model {
+                    QueryModel::Builtin => Some(QueryVector::new(&question.builtin_vector(&asked))),
+                    QueryModel::Other(vector) => Some(QueryVector::new(vector)),
+                    QueryModel::None => None,
+                })
+                .collect();
+            let parts: Vec<_> = indexes.iter().zip(&vectors).map(|(index, vector)| (*index, vector.as_ref())).collect();
+            first_look(&parts, asked, &filter, ingredients)
+        })
+        .await
+    }
+
+    /// The embedder that a scope should have. Fails where the owner has no such scope.
+    async fn embedder(&self, owner: OrganizationId, scope: SearchScope) -> Result<Arc<dyn Embedder>, StoreError> {
+        let Shared { store, embedders, .. } = &*self.shared;
+        Ok(match scope {
+            SearchScope::Recall(agent) => embedders(store.agent(owner, agent).await?.embedding.as_deref()),
+            SearchScope::Archive(archive) => embedders(Some(store.archive(owner, archive).await?.embedding.as_str())),
+        })
+    }
+
+    /// How the query becomes a vector that can be compared with those of this model.
+    async fn query_model(&self, embedding: Option<&str>, text: &str) -> QueryModel {
+        let Some(embedding) = embedding.filter(|_| self.shared.ingredients.vectors) else { return QueryModel::None };
+        if embedding == BUILTIN_EMBEDDING {
+            return QueryModel::Builtin;
+        }
+        let embedder = (self.shared.embedders)(Some(embedding));
+        // The operator may have taken the model away; vectors of another can't be compared.
+        if embedder.config().handle.as_str() != embedding {
+            return QueryModel::None;
+        }
+        let texts = [Arc::<str>::from(text)];
+        match tokio::time::timeout(QUERY_TIMEOUT, embedder.embed(&texts)).await {
+            Ok(Ok(vectors)) => vectors.into_iter().next().map_or(QueryModel::None, QueryModel::Other),
+            Ok(Err(error)) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "a query could not be embedded");
+                QueryModel::None
+            }
+            Err(_) => {
+                tracing::warn!(embedding, "the embedding model took too long for a query");
+                QueryModel::None
+            }
+        }
+    }
+
+    /// The best rows after a look at their words.
+    async fn best<T: Send + Sync + 'static>(
+        &self,
+        mut looked: Looked,
+        mut rows: HashMap<u64, (String, Arc<T>)>,
+        limit: usize,
+    ) -> Result<Found<T>, StoreError> {
+        // What was deleted in between is not there any more.
+        looked.candidates.retain(|candidate| rows.contains_key(&candidate.number));
+        let (builtin, ingredients) = (self.shared.builtin.clone(), self.shared.ingredients);
+        blocking(move || {
+            let mode = if looked.with_vectors { SearchMode::Hybrid } else { SearchMode::FullText };
+            let rows: Vec<(String, Arc<T>)> =
+                looked.candidates.iter().filter_map(|candidate| rows.remove(&candidate.number)).collect();
+            let texts: Vec<&str> = rows.iter().map(|(text, _)| text.as_str()).collect();
+            let ranked = second_look(&looked, &texts, &builtin, ingredients);
+            let hits = ranked.into_iter().take(limit.min(MAX_RESULTS)).map(|(place, relevance)| {
+                let (text, row) = &rows[place];
+                Hit { row: row.clone(), text: text.clone(), relevance }
+            });
+            Found { mode, hits: hits.collect() }
+        })
+        .await
+    }
+}
+
+/// Where the vector of a query comes from.
+enum QueryModel {
+    /// From the built-in model, once it is known which words are rare.
+    Builtin,
+    Other(Vec<f32>),
+    /// There is none: words alone decide.
+    None,
+}
+
+impl Search {
+    /// Keeps the index of what grows, for as long as it is polled.
+    pub async fn keep_up(&self) {
+        let quiet = async |owner, scope| self.index(owner, scope, &mut |_| true).await;
+        let at_least = async |owner, scope| match self.embedder(owner, scope).await {
+            Ok(embedder) if embedder.pace() == Pace::Slow => 1,
+            Ok(_) | Err(_) => SEGMENT_DOCUMENTS as u64,
+        };
+        keep_up(&self.shared.store, quiet, at_least).await;
+    }
+
+    /// Brings the kept index of a scope up to date and tells how far it is; stops where `told` says false.
+    pub async fn index(
+        &self,
+        owner: OrganizationId,
+        scope: SearchScope,
+        told: &mut (dyn FnMut(Progress) -> bool + Send),
+    ) -> Result<(), IndexError> {
+        let embedder = self.embedder(owner, scope).await?;
+        Indexer { store: &self.shared.store, owner, scope, embedder: &embedder }.run(told).await
+    }
+
+    /// How far the vectors of a scope are.
+    pub async fn progress(&self, owner: OrganizationId, scope: SearchScope) -> Result<Progress, StoreError> {
+        let embedder = self.embedder(owner, scope).await?;
+        Indexer { store: &self.shared.store, owner, scope, embedder: &embedder }.progress().await
+    }
+
+    /// Forgets what is in memory of a scope, so that it is read anew.
+    pub fn forget(&self, scope: SearchScope) {
+        self.shared.scopes.forget(scope);
+    }
+}
