@@ -376,7 +376,7 @@ mod tests {
         }
         let mut around = Vec::new();
         index.around(1, |place, share| around.push((place, (share * 100.0).round())));
-        assert_eq!(around, [(0, 70.0), (2, 42.0), (3, 18.0), (4, 12.0), (5, 9.0)]);
+        assert_eq!(around, [(0, 70.0), (2, 42.0), (3, 18.0), (4, 13.0), (5, 9.0)]);
         let expected: f32 = 1.0 + 0.697 + 0.424 * 300.0 + 0.18 + 0.125 + 0.087;
         assert!((index.reach(1) - expected).abs() < 1.0, "{}", index.reach(1));
         let sum: f32 = (0..index.len()).map(|place| index.reach(place)).sum();

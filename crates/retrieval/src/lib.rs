@@ -20,4 +20,6 @@ mod words;
 pub use document::searchable_text;
 pub use indexer::{IndexError, Progress};
 pub use rank::Ingredients;
-pub use search::{ArchivalQuery, Found, Hit, MAX_RESULTS, RecallQuery, Relevance, ResolveEmbedder, Search, SearchMode};
+pub use search::{
+    ArchivalQuery, Found, Hit, MAX_RESULTS, RecallQuery, Relevance, ResolveEmbedder, Search, SearchMode, builtin_only,
+};

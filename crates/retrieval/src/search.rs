@@ -36,6 +36,12 @@ const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Finds the embedder of a handle, or the one to use instead.
 pub type ResolveEmbedder = Arc<dyn Fn(Option<&str>) -> Arc<dyn Embedder> + Send + Sync>;
 
+/// Knows no embedding model but the built-in one.
+pub fn builtin_only() -> ResolveEmbedder {
+    let builtin: Arc<dyn Embedder> = Arc::new(Builtin::new());
+    Arc::new(move |_| builtin.clone())
+}
+
 /// A search in an agent's messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecallQuery {

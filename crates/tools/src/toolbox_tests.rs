@@ -5,10 +5,11 @@ use std::sync::Arc;
 use domain::block::BlockDraft;
 use domain::{
     Actor, Agent, AgentId, AgentSnapshot, AgentType, Block, BlockId, ConversationId, Label, LlmConfig, Memory,
-    ModelHandle, Timestamp, ToolId,
+    ModelHandle, RunId, Timestamp, ToolId,
 };
 use expect_test::{Expect, expect};
 use serde_json::{Map, Value, json};
+use storage::StoreConfig;
 
 use super::*;
 
@@ -81,8 +82,19 @@ async fn call(tool: &Tool, arguments: Value) -> ToolOutcome {
     let snapshot = snapshot();
     let now = Timestamp::UNIX_EPOCH;
     let memory = snapshot.memory.clone();
-    let invocation = ToolInvocation { tool, arguments: &arguments, memory: &memory, snapshot: &snapshot, now };
-    Toolbox.execute(invocation).await
+    let invocation = ToolInvocation {
+        tool,
+        arguments: &arguments,
+        memory: &memory,
+        archival: &[],
+        snapshot: &snapshot,
+        run: RunId::random(),
+        now,
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&StoreConfig::at(folder.path().join("store.db")), now).unwrap();
+    let search = Search::new(store.clone(), retrieval::builtin_only());
+    Toolbox::new(store, search).execute(invocation).await
 }
 
 async fn check(tool: Tool, arguments: Value, expected: Expect) {
@@ -119,7 +131,7 @@ async fn built_in_tools_run_by_name() {
 async fn what_can_not_run_says_so() {
     check(tool("roll_dice", ToolType::Custom, 1000), json!({}), expect!["error 0 changes: The tool `roll_dice` was not run: it is made of code, and this server has no sandbox to run code in. Calling it again will not help."]).await;
     check(tool("send_message", ToolType::Custom, 1000), json!({"message": "Hi"}), expect!["error 0 changes: The tool `send_message` was not run: it is made of code, and this server has no sandbox to run code in. Calling it again will not help."]).await;
-    check(tool("conversation_search", ToolType::LettaCore, 1000), json!({"query": "x"}), expect!["error 0 changes: The tool `conversation_search` was not run: this version of the server does not have it. Calling it again will not help."]).await;
+    check(tool("web_search", ToolType::LettaCore, 1000), json!({"query": "x"}), expect!["error 0 changes: The tool `web_search` was not run: this version of the server does not have it. Calling it again will not help."]).await;
 }
 
 #[tokio::test]

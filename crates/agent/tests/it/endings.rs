@@ -12,17 +12,17 @@ use serde_json::json;
 use testkit::{Gate, Reply, ScriptedModel};
 use tools::Toolbox;
 
-use crate::house::{House, insert};
+use crate::house::{House, insert, toolbox};
 use crate::played::Played;
 
 /// A toolbox whose tools hang at a gate before they do their work.
-struct SlowTools(Gate);
+struct SlowTools(Gate, Toolbox);
 
 impl ToolExecutor for SlowTools {
     fn execute<'a>(&'a self, invocation: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             self.0.pass().await;
-            Toolbox.execute(invocation).await
+            self.1.execute(invocation).await
         })
     }
 }
@@ -54,7 +54,7 @@ async fn a_client_that_leaves_mid_answer_leaves_nothing_and_ends_the_upstream_ca
 async fn a_client_that_leaves_mid_tool_leaves_the_steps_before() {
     let (mut house, gate) = (House::v3(&["memory_insert", "memory_finish_edits"], json!([])).await, Gate::new());
     house.run([insert("Likes tea."), Reply::say("Noted.")]).await;
-    house.toolbox = Arc::new(SlowTools(gate.clone()));
+    house.toolbox = Arc::new(SlowTools(gate.clone(), toolbox(&house.store)));
     let model = ScriptedModel::playing([insert("Likes milk.")]);
     let played = run_until(&house, &model, &gate, || house.cancel.cancel()).await;
     played.expect(expect![[r#"
@@ -109,7 +109,7 @@ async fn a_client_may_leave_while_the_next_try_is_waited_for() {
 #[tokio::test]
 async fn a_server_that_stops_finishes_the_open_step() {
     let (mut house, gate) = (House::v3(&["memory_insert"], json!([])).await, Gate::new());
-    house.toolbox = Arc::new(SlowTools(gate.clone()));
+    house.toolbox = Arc::new(SlowTools(gate.clone(), toolbox(&house.store)));
     let model = ScriptedModel::playing([insert("Likes tea."), Reply::say("never asked for")]);
     let stop = || {
         house.stopping.cancel();

@@ -58,18 +58,24 @@ pub(crate) struct House {
     _directory: Arc<TempDir>,
 }
 
+/// The tools of the house.
+pub(crate) fn toolbox(store: &Store) -> Toolbox {
+    Toolbox::new(store.clone(), retrieval::Search::new(store.clone(), retrieval::builtin_only()))
+}
+
 impl House {
     /// An agent with the blocks `human` and `persona`, these tools in this order, and these rules.
     pub(crate) async fn of(kind: AgentType, tools: &[&str], rules: Value) -> Self {
         SECONDS.set(0);
         let directory = Arc::new(tempfile::tempdir().unwrap());
         let config = StoreConfig::at(directory.path().join("store.db"));
+        let store = Store::open(&config, clock()).unwrap();
         let house = Self {
-            store: Store::open(&config, clock()).unwrap(),
+            toolbox: Arc::new(toolbox(&store)),
+            store,
             me: Actor::default_user(),
             agent: AgentId::random(),
             conversation: ConversationId::random(),
-            toolbox: Arc::new(Toolbox),
             max_steps: agent::step_loop::DEFAULT_MAX_STEPS,
             pieces: true,
             cancel: CancellationToken::new(),

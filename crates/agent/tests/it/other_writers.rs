@@ -11,9 +11,8 @@ use expect_test::expect;
 use serde_json::json;
 use storage::{BlockEditor, Change};
 use testkit::{Gate, Reply, ScriptedModel};
-use tools::Toolbox;
 
-use crate::house::{House, insert};
+use crate::house::{House, insert, toolbox};
 use crate::played::Played;
 
 /// A toolbox that lets somebody else add a line to `human` before each of the first calls.
@@ -30,7 +29,7 @@ impl ToolExecutor for Meddling {
                 self.left.store(left - 1, Ordering::Relaxed);
                 self.house.add_line("human", &format!("{left} left")).await;
             }
-            Toolbox.execute(invocation).await
+            toolbox(&self.house.store).execute(invocation).await
         })
     }
 }

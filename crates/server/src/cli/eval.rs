@@ -4,15 +4,12 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::Context;
 use domain::Timestamp;
-use domain::seams::embedder::Embedder;
 use indicatif::{ProgressBar, ProgressStyle};
-use retrieval::embed::Builtin;
 use retrieval::eval::{self, Recall, Report, Sample};
-use retrieval::{Ingredients, ResolveEmbedder, Search};
+use retrieval::{Ingredients, Search, builtin_only};
 use serde_json::{Map, Value, json};
 use storage::{Store, StoreConfig};
 
@@ -52,7 +49,7 @@ pub(crate) async fn run(command: &EvalCommand, output: &Output) -> anyhow::Resul
     let mut rows = Vec::new();
     for (name, ingredients) in variants(flags.ingredients) {
         let bar = progress(questions(&samples), name);
-        let search = Search::with(store.clone(), builtin(), ingredients);
+        let search = Search::with(store.clone(), builtin_only(), ingredients);
         rows.push((name, eval::measure(&search, &stored, || bar.inc(1)).await?));
         bar.finish_and_clear();
     }
@@ -75,11 +72,6 @@ fn progress(length: usize, what: &'static str) -> ProgressBar {
     let bar = ProgressBar::new(length as u64).with_message(what);
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar
-}
-
-fn builtin() -> ResolveEmbedder {
-    let builtin: Arc<dyn Embedder> = Arc::new(Builtin::new());
-    Arc::new(move |_| builtin.clone())
 }
 
 /// The full ranking first, then with parts left out.

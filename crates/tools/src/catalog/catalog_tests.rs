@@ -28,6 +28,9 @@ fn shapes() -> String {
 fn names_and_arguments_are_those_that_clients_know() {
     expect![[r#"
         letta_core send_message(message: string)
+        letta_core conversation_search(query: string, roles?: array, limit?: integer, start_date?: string, end_date?: string)
+        letta_core archival_memory_insert(content: string, tags?: array)
+        letta_core archival_memory_search(query: string, tags?: array, tag_match_mode?: string, top_k?: integer, start_datetime?: string, end_datetime?: string)
         letta_memory_core core_memory_append(label: string, content: string)
         letta_memory_core core_memory_replace(label: string, old_content: string, new_content: string)
         letta_memory_core memory(command: string, path?: string, file_text?: string, description?: string, old_str?: string, new_str?: string, insert_line?: integer, insert_text?: string, old_path?: string, new_path?: string)
@@ -63,14 +66,14 @@ fn born_with(kind: AgentType, enable_sleeptime: bool, memory: MemoryVariant, exp
 #[test]
 fn each_kind_of_agent_has_its_tools() {
     use MemoryVariant::{Omni, Separate};
-    born_with(AgentType::Memgpt, false, Separate, expect!["send_message core_memory_append core_memory_replace"]);
-    born_with(AgentType::Memgpt, false, Omni, expect!["send_message core_memory_append core_memory_replace"]);
-    born_with(AgentType::MemgptV2, false, Separate, expect!["send_message memory_replace memory_insert"]);
-    born_with(AgentType::MemgptV2, false, Omni, expect!["send_message memory"]);
-    born_with(AgentType::SplitThread, false, Separate, expect!["send_message core_memory_append core_memory_replace"]);
-    born_with(AgentType::LettaV1, false, Separate, expect!["memory_replace memory_insert"]);
-    born_with(AgentType::LettaV1, false, Omni, expect!["memory"]);
-    born_with(AgentType::LettaV1, true, Separate, expect!["send_message"]);
+    born_with(AgentType::Memgpt, false, Separate, expect!["send_message conversation_search archival_memory_insert archival_memory_search core_memory_append core_memory_replace"]);
+    born_with(AgentType::Memgpt, false, Omni, expect!["send_message conversation_search archival_memory_insert archival_memory_search core_memory_append core_memory_replace"]);
+    born_with(AgentType::MemgptV2, false, Separate, expect!["send_message conversation_search archival_memory_insert archival_memory_search memory_replace memory_insert"]);
+    born_with(AgentType::MemgptV2, false, Omni, expect!["send_message conversation_search archival_memory_insert archival_memory_search memory"]);
+    born_with(AgentType::SplitThread, false, Separate, expect!["send_message conversation_search archival_memory_insert archival_memory_search core_memory_append core_memory_replace"]);
+    born_with(AgentType::LettaV1, false, Separate, expect!["conversation_search archival_memory_insert archival_memory_search memory_replace memory_insert"]);
+    born_with(AgentType::LettaV1, false, Omni, expect!["conversation_search archival_memory_insert archival_memory_search memory"]);
+    born_with(AgentType::LettaV1, true, Separate, expect!["send_message conversation_search archival_memory_search"]);
     born_with(
         AgentType::Sleeptime,
         false,
