@@ -6,6 +6,7 @@ use anyhow::Context;
 use dispatch::{DispatchConfig, Dispatcher};
 use domain::Timestamp;
 use providers::{Registry, RegistryConfig};
+use retrieval::embed::Embedders;
 use storage::{Store, StoreConfig};
 use tools::Toolbox;
 
@@ -18,6 +19,7 @@ use crate::system_prompts;
 pub(crate) struct House {
     pub(crate) store: Store,
     pub(crate) models: Registry,
+    pub(crate) embedders: Embedders,
     pub(crate) dispatcher: Dispatcher,
 }
 
@@ -27,11 +29,12 @@ impl House {
     pub(crate) async fn open(config: &Config, directory: &OwnedDirectory) -> anyhow::Result<Self> {
         let system_prompts = system_prompts::read(directory.path())?;
         let models = models(config)?;
+        let embedders = embedders(&models);
         let store = open_store(directory)?;
         let settings = DispatchConfig { system_prompts, ..DispatchConfig::default() };
         let dispatcher = Dispatcher::new(settings, store.clone(), models.clone(), Arc::new(Toolbox), Timestamp::now);
         dispatcher.recover().await.context("the store could not be brought in order: run `librarian doctor`")?;
-        Ok(Self { store, models, dispatcher })
+        Ok(Self { store, models, embedders, dispatcher })
     }
 }
 
@@ -39,6 +42,15 @@ impl House {
 pub(crate) fn models(config: &Config) -> anyhow::Result<Registry> {
     let settings = RegistryConfig { providers: config.providers.clone(), discover_local: config.discover_local };
     Ok(Registry::new(settings)?)
+}
+
+/// Every embedding model: those inside this process, and those of `models`' endpoints.
+fn embedders(models: &Registry) -> Embedders {
+    let models = models.clone();
+    Embedders::new(Box::new(move |handle| {
+        let models = models.clone();
+        Box::pin(async move { models.embedder(&handle).await })
+    }))
 }
 
 /// The store of a directory that is ours.

@@ -17,7 +17,7 @@ use super::{Builtin, Cached};
 
 /// How long a model that is not there is not looked for again.
 const UNKNOWN_FOR: Duration = Duration::from_secs(60);
-/// Handles that are remembered as unknown; clients choose them, so there may be any number.
+/// Names that are remembered as unknown; clients choose them, so there may be any number.
 const UNKNOWN_CAP: usize = 1_000;
 
 /// Opens a model that another room runs, or says [`EmbedError::Unknown`].
@@ -34,8 +34,8 @@ struct Shared {
     builtin: Arc<Builtin>,
     elsewhere: Elsewhere,
     opened: Mutex<HashMap<ModelHandle, Arc<dyn Embedder>>>,
-    /// Since when a handle is known to lead nowhere.
-    unknown: Mutex<HashMap<ModelHandle, Instant>>,
+    /// Since when a name is known to lead nowhere.
+    unknown: Mutex<HashMap<String, Instant>>,
 }
 
 impl Embedders {
@@ -84,18 +84,21 @@ impl Embedders {
 
     /// The model for new texts of an agent. One that nobody has here (clients of other servers ask for theirs) gives
     /// way to the built-in one; one that is only out of reach is an error.
-    pub async fn for_agent(&self, handle: Option<&ModelHandle>) -> Result<Arc<dyn Embedder>, EmbedError> {
+    pub async fn for_agent(&self, named: Option<&str>) -> Result<Arc<dyn Embedder>, EmbedError> {
         let builtin = || Ok(Arc::clone(&self.shared.builtin) as Arc<dyn Embedder>);
-        let Some(handle) = handle else { return builtin() };
-        if self.is_unknown(handle) {
+        let Some(name) = named.filter(|name| !self.is_unknown(name)) else {
             return builtin();
-        }
-        match self.named(handle).await {
-            Err(EmbedError::Unknown { .. }) => {
-                self.note_unknown(handle);
+        };
+        let found = match ModelHandle::parse(name) {
+            Ok(handle) => Some(self.named(&handle).await),
+            Err(_) => None,
+        };
+        match found {
+            None | Some(Err(EmbedError::Unknown { .. })) => {
+                self.note_unknown(name);
                 builtin()
             }
-            other => other,
+            Some(other) => other,
         }
     }
 
@@ -103,19 +106,19 @@ impl Embedders {
         self.shared.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_unknown(&self, handle: &ModelHandle) -> bool {
+    fn is_unknown(&self, name: &str) -> bool {
         let unknown = self.shared.unknown.lock().unwrap_or_else(PoisonError::into_inner);
-        unknown.get(handle).is_some_and(|since| since.elapsed() < UNKNOWN_FOR)
+        unknown.get(name).is_some_and(|since| since.elapsed() < UNKNOWN_FOR)
     }
 
-    fn note_unknown(&self, handle: &ModelHandle) {
+    fn note_unknown(&self, name: &str) {
         let mut unknown = self.shared.unknown.lock().unwrap_or_else(PoisonError::into_inner);
         if unknown.len() >= UNKNOWN_CAP {
             unknown.clear();
         }
-        if unknown.insert(handle.clone(), Instant::now()).is_none() {
+        if unknown.insert(name.to_owned(), Instant::now()).is_none() {
             tracing::warn!(
-                model = handle.as_str(),
+                model = name,
                 "there is no such embedding model here: {BUILTIN_EMBEDDING} is used in its place"
             );
         }
@@ -154,12 +157,12 @@ mod tests {
         let (embedders, asked) = embedders();
         let builtin = |model: Arc<dyn Embedder>| model.config().handle.as_str() == BUILTIN_EMBEDDING;
         assert!(builtin(embedders.for_agent(None).await.unwrap()));
-        for name in ["letta/letta-free", "letta/letta-free", "builtin/guide", "builtin/embedding"] {
-            assert!(builtin(embedders.for_agent(Some(&handle(name))).await.unwrap()), "{name}");
+        for name in ["letta/letta-free", "letta/letta-free", "builtin/guide", "no-handle", "builtin/embedding"] {
+            assert!(builtin(embedders.for_agent(Some(name)).await.unwrap()), "{name}");
         }
         assert_eq!(asked.load(Ordering::Relaxed), 1, "what is not there is not looked for at once");
         tokio::time::advance(UNKNOWN_FOR).await;
-        embedders.for_agent(Some(&handle("letta/letta-free"))).await.unwrap();
+        embedders.for_agent(Some("letta/letta-free")).await.unwrap();
         assert_eq!(asked.load(Ordering::Relaxed), 2);
     }
 
@@ -167,7 +170,7 @@ mod tests {
     async fn what_is_there_is_opened_once() {
         let (embedders, asked) = embedders();
         let first = embedders.named(&handle("there/x")).await.unwrap();
-        let second = embedders.for_agent(Some(&handle("there/x"))).await.unwrap();
+        let second = embedders.for_agent(Some("there/x")).await.unwrap();
         assert!(Arc::ptr_eq(&first, &second));
         assert_eq!(asked.load(Ordering::Relaxed), 1);
     }
@@ -175,9 +178,7 @@ mod tests {
     #[tokio::test]
     async fn nothing_takes_the_place_of_a_model_that_is_out_of_reach() {
         let (embedders, _) = embedders();
-        for result in
-            [embedders.for_agent(Some(&handle("away/x"))).await, embedders.named(&handle("letta/letta-free")).await]
-        {
+        for result in [embedders.for_agent(Some("away/x")).await, embedders.named(&handle("letta/letta-free")).await] {
             assert!(result.is_err());
         }
     }
@@ -186,7 +187,7 @@ mod tests {
     async fn clients_may_ask_for_any_number_of_models() {
         let (embedders, _) = embedders();
         for number in 0..UNKNOWN_CAP + 10 {
-            embedders.for_agent(Some(&handle(&format!("nobody/{number}")))).await.unwrap();
+            embedders.for_agent(Some(&format!("nobody/{number}"))).await.unwrap();
         }
         assert!(embedders.shared.unknown.lock().unwrap().len() <= UNKNOWN_CAP);
     }
