@@ -104,3 +104,13 @@ def test_two_sends_at_once_are_answered_one_after_the_other(start, vendor):
     assert sorted(words(reply) for reply in replies) == ["answer A", "answer B"]
     listed = [m for m in letta.agents.messages.list(agent.id, order="asc") if m.message_type != "system_message"]
     assert kinds(listed) == ["user_message", "assistant_message"] * 2
+
+
+def test_embedding_models_are_listed(start, vendor):
+    letta = client(start(OPENAI_API_KEY="test", OPENAI_BASE_URL=vendor.url + "/v1"))
+    listed = {model.handle: model for model in letta.models.embeddings.list()}
+    builtin, small = listed["builtin/embedding"], listed["openai/text-embedding-3-small"]
+    assert (builtin.embedding_dim, builtin.provider_name, builtin.model_type) == (256, "builtin", "embedding")
+    assert (small.embedding_dim, small.embedding_endpoint_type) == (1536, "openai")
+    # An agent may ask for a model that nobody has here.
+    assert create(letta, embedding="letta/letta-free").embedding == "letta/letta-free"

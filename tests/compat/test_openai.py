@@ -56,6 +56,44 @@ def test_errors_are_those_that_the_sdk_knows(start):
         client(server).chat.completions.create(model="librarian", messages=[])
 
 
+def test_texts_become_vectors(start):
+    sdk = client(start())
+    texts = ["We adopted a kitten last week.", "A cat joined our family.", "The train to Oslo leaves at nine."]
+    answer = sdk.embeddings.create(model="builtin/embedding", input=texts)
+    kitten, cat, train = [item.embedding for item in answer.data]
+    assert answer.model == "builtin/embedding" and [item.index for item in answer.data] == [0, 1, 2]
+    assert len(kitten) == 256 and abs(dot(kitten, kitten) - 1) < 1e-4
+    assert dot(kitten, cat) > dot(kitten, train) + 0.1
+    assert answer.usage.prompt_tokens == answer.usage.total_tokens > 15
+    # The package asks for base64 by itself; plain numbers must be the same.
+    plain = sdk.embeddings.create(model="builtin/embedding", input=texts[0], encoding_format="float")
+    assert max(abs(a - b) for a, b in zip(plain.data[0].embedding, kitten)) < 1e-6
+    short = sdk.embeddings.create(model="builtin/embedding", input=texts[0], dimensions=64).data[0].embedding
+    assert len(short) == 64 and abs(dot(short, short) - 1) < 1e-4
+    with pytest.raises(openai.BadRequestError) as error:
+        sdk.embeddings.create(model="builtin/embedding", input=texts[0], dimensions=512)
+    assert error.value.param == "dimensions"
+    with pytest.raises(openai.BadRequestError) as error:
+        sdk.embeddings.create(model="builtin/embedding", input=[[1, 2, 3]])
+    assert error.value.param == "input" and "token ids" in error.value.message
+    with pytest.raises(openai.NotFoundError) as error:
+        sdk.embeddings.create(model="text-embedding-3-small", input="hi")
+    assert error.value.code == "model_not_found" and "builtin/embedding" in error.value.message
+
+
+def test_a_vendors_vectors_come_through(start, vendor):
+    sdk = client(start(OPENAI_API_KEY="test", OPENAI_BASE_URL=vendor.url + "/v1"))
+    answer = sdk.embeddings.create(model="openai/text-embedding-3-small", input=["one", "two"])
+    assert [len(item.embedding) for item in answer.data] == [64, 64]
+    with pytest.raises(openai.InternalServerError) as error:
+        sdk.embeddings.create(model="openai/text-embedding-3-small", input="[[error:500]]")
+    assert error.value.status_code == 503
+
+
+def dot(left, right):
+    return sum(a * b for a, b in zip(left, right))
+
+
 def test_a_key_is_wanted_where_one_is_set(start):
     server = start(LIBRARIAN_API_KEY="open-sesame-1234")
     with pytest.raises(openai.AuthenticationError):

@@ -14,11 +14,13 @@ mod wire;
 use axum::Router;
 use dispatch::Dispatcher;
 use domain::Timestamp;
+use retrieval::embed::Embedders;
 
 /// What the door's handlers need. Cheap to clone.
 #[derive(Clone)]
 pub struct LettaApi {
     pub dispatcher: Dispatcher,
+    pub embedders: Embedders,
     /// The version of Letta's API that clients are told.
     pub version: &'static str,
     pub clock: fn() -> Timestamp,

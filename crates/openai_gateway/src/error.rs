@@ -1,11 +1,14 @@
 //! Errors in OpenAI's shape. The only file of this door that knows status codes.
 
 use axum::Json;
+use axum::extract::rejection::BytesRejection;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use dispatch::events::RunFailure;
 use dispatch::request::SubmitError;
+use domain::embedding::BUILTIN_EMBEDDING;
 use domain::seams::chat_model::ModelError;
+use domain::seams::embedder::EmbedError;
 use serde_json::{Value, json};
 use storage::StoreError;
 
@@ -59,6 +62,17 @@ impl ApiError {
         Self { param: Some("model"), code: Some("model_not_found"), may_retry: false, ..error }
     }
 
+    /// There is no embedding model of that name.
+    pub(crate) fn unknown_embedding(model: &str) -> Self {
+        let shown: String = model.chars().take(200).collect();
+        let text = format!(
+            "The embedding model `{shown}` does not exist: use `{BUILTIN_EMBEDDING}`, or `provider/model` for one of a \
+             configured provider."
+        );
+        let error = Self::new(StatusCode::NOT_FOUND, "invalid_request_error", text);
+        Self { param: Some("model"), code: Some("model_not_found"), may_retry: false, ..error }
+    }
+
     /// Several agents have that name.
     pub(crate) fn ambiguous_model(model: &str, ids: &[String]) -> Self {
         let text = format!("Several agents are named `{model}`; use one of their ids: {}.", ids.join(", "));
@@ -93,6 +107,30 @@ impl IntoResponse for ApiError {
             headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
         }
         response
+    }
+}
+
+impl From<BytesRejection> for ApiError {
+    fn from(rejection: BytesRejection) -> Self {
+        let status = rejection.status();
+        let too_large = status == StatusCode::PAYLOAD_TOO_LARGE;
+        let text = if too_large { "The body is larger than this server takes." } else { "The body could not be read." };
+        Self::plain(status, text)
+    }
+}
+
+impl From<EmbedError> for ApiError {
+    fn from(error: EmbedError) -> Self {
+        let text = error.to_string();
+        match error {
+            EmbedError::Unknown { handle } => Self::unknown_embedding(handle.as_str()),
+            EmbedError::Unavailable { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", text),
+            // The key or the model that was rejected is the operator's; the same request will fail again.
+            EmbedError::Rejected { .. } => {
+                Self { may_retry: false, ..Self::new(StatusCode::BAD_GATEWAY, "api_error", text) }
+            }
+            EmbedError::Broken { .. } => Self::new(StatusCode::BAD_GATEWAY, "api_error", text),
+        }
     }
 }
 

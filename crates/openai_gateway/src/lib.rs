@@ -11,11 +11,13 @@ use axum::Router;
 use axum::routing::{get, post};
 use dispatch::Dispatcher;
 use domain::Timestamp;
+use retrieval::embed::Embedders;
 
 /// What the handlers share.
 #[derive(Clone)]
 pub struct OpenAiGateway {
     pub dispatcher: Dispatcher,
+    pub embedders: Embedders,
     pub clock: fn() -> Timestamp,
 }
 
@@ -23,6 +25,7 @@ pub struct OpenAiGateway {
 pub fn routes() -> Router<OpenAiGateway> {
     Router::new()
         .route("/v1/chat/completions", post(routes::chat_completions::create))
+        .route("/v1/embeddings", post(routes::embeddings::create))
         .route("/v1/models", get(routes::models::list))
         .route("/v1/models/{*model}", get(routes::models::retrieve))
 }

@@ -18,11 +18,18 @@ pub struct Timeouts {
     pub idle: Duration,
     /// For the list of models as a whole.
     pub list: Duration,
+    /// For the vectors of one batch of texts.
+    pub embed: Duration,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { first_byte: Duration::from_secs(600), idle: Duration::from_secs(120), list: Duration::from_secs(10) }
+        Self {
+            first_byte: Duration::from_secs(600),
+            idle: Duration::from_secs(120),
+            list: Duration::from_secs(10),
+            embed: Duration::from_secs(120),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Language models: the only room that knows a vendor's JSON.
+//! Language and embedding models: the only room that knows a vendor's JSON.
 //!
 //! It turns a [`ModelRequest`](domain::seams::chat_model::ModelRequest) into one call and the answer into events, and
 //! knows which models there are. It must never retry a call, store anything, or know what an agent is.
@@ -8,10 +8,11 @@ pub mod guide;
 mod http;
 mod listing;
 mod openai_chat;
+mod openai_embeddings;
 mod profile;
 mod registry;
 pub mod sse;
 
 pub use config::{ConfigError, Dialect, ProviderConfig, RegistryConfig, from_environment};
 pub use http::Timeouts;
-pub use registry::{LocalEndpoint, ModelEntry, ProviderState, ProviderStatus, Registry, ResolveError};
+pub use registry::{EmbeddingEntry, LocalEndpoint, ModelEntry, ProviderState, ProviderStatus, Registry, ResolveError};

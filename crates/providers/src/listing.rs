@@ -35,6 +35,10 @@ pub(crate) struct Listed {
     pub(crate) id: String,
     pub(crate) context: Option<u32>,
     pub(crate) kind: Kind,
+    /// Whether it makes vectors, as far as its endpoint or its name tells.
+    pub(crate) embeds: bool,
+    /// How many numbers its vectors have, if its endpoint tells.
+    pub(crate) dimensions: Option<u32>,
 }
 
 /// What a listed model is for.
@@ -181,7 +185,9 @@ pub(crate) fn models(list: &Value, rules: &ListingRules) -> Option<Vec<Listed>> 
 
 fn model(entry: &Value, rules: &ListingRules) -> Option<Listed> {
     let id = entry.get("id").and_then(Value::as_str).filter(|id| !id.is_empty())?;
-    let other = entry.get("type").and_then(Value::as_str).is_some_and(profile::is_other_type);
+    let listed_type = entry.get("type").and_then(Value::as_str);
+    let other = listed_type.is_some_and(profile::is_other_type);
+    let embeds = listed_type.is_some_and(profile::is_embedding_type) || profile::looks_like_embedding(id);
     let kind = match (other, profile::looks_like_chat(id)) {
         (true, _) => Kind::Other,
         (false, true) => Kind::Chat,
@@ -189,7 +195,7 @@ fn model(entry: &Value, rules: &ListingRules) -> Option<Listed> {
     };
     let context =
         rules.context_fields.iter().find_map(|path| tokens(path.split('.').try_fold(entry, |v, k| v.get(k))?));
-    Some(Listed { id: id.to_owned(), context, kind })
+    Some(Listed { id: id.to_owned(), context, kind, embeds, dimensions: None })
 }
 
 /// A count of tokens, written as a number or as the text of one. Nought means that the server doesn't know.
@@ -202,14 +208,21 @@ fn tokens(value: &Value) -> Option<u32> {
 fn detailed(model: Listed, details: &Value) -> Listed {
     let parameters = details.get("parameters").and_then(Value::as_str).unwrap_or_default();
     let set = parameters.lines().find_map(|line| line.trim().strip_prefix("num_ctx")?.trim().parse::<u32>().ok());
-    let longest = || {
-        let architecture = details.get("model_info")?.as_object()?;
-        architecture.iter().find(|(name, _)| name.ends_with(".context_length")).and_then(|(_, value)| tokens(value))
+    let architecture = |end: &str| {
+        let entries = details.get("model_info")?.as_object()?;
+        entries.iter().find(|(name, _)| name.ends_with(end)).and_then(|(_, value)| tokens(value))
     };
     let abilities = details.get("capabilities").and_then(Value::as_array);
-    let cannot_chat = abilities.is_some_and(|list| !list.iter().any(|ability| ability == "completion"));
-    let kind = if cannot_chat { Kind::Other } else { model.kind };
-    Listed { context: set.filter(|count| *count > 0).or_else(longest), kind, ..model }
+    let can = |ability: &str| abilities.map(|list| list.iter().any(|known| known == ability));
+    let kind = if can("completion") == Some(false) { Kind::Other } else { model.kind };
+    let embeds = can("embedding").unwrap_or(model.embeds);
+    Listed {
+        context: set.filter(|count| *count > 0).or_else(|| architecture(".context_length")),
+        kind,
+        embeds,
+        dimensions: architecture(".embedding_length").filter(|_| embeds),
+        id: model.id,
+    }
 }
 
 #[cfg(test)]
@@ -257,14 +270,22 @@ mod tests {
     #[test]
     fn ollamas_details_give_the_length() {
         let check = |details: Value, context: Option<u32>, kind: Kind| {
-            let model = Listed { id: "m".to_owned(), context: None, kind: Kind::Chat };
-            assert_eq!(detailed(model, &details), Listed { id: "m".to_owned(), context, kind }, "{details}");
+            let model = Listed { id: "m".to_owned(), context: None, kind: Kind::Chat, embeds: false, dimensions: None };
+            let found = detailed(model, &details);
+            assert_eq!((found.context, found.kind), (context, kind), "{details}");
+            assert_eq!(
+                (found.embeds, found.dimensions),
+                if kind == Kind::Other { (true, Some(384)) } else { (false, None) }
+            );
         };
-        let info = json!({ "general.architecture": "llama", "llama.context_length": 131072 });
+        let info = json!({ "llama.context_length": 131072, "llama.embedding_length": 2048 });
         check(json!({ "model_info": info, "capabilities": ["completion", "tools"] }), Some(131_072), Kind::Chat);
         check(json!({ "model_info": info, "parameters": "stop \"x\"\nnum_ctx    8192" }), Some(8192), Kind::Chat);
         check(
-            json!({ "model_info": { "bert.context_length": 512 }, "capabilities": ["embedding"] }),
+            json!({
+                "model_info": { "bert.context_length": 512, "bert.embedding_length": 384 },
+                "capabilities": ["embedding"],
+            }),
             Some(512),
             Kind::Other,
         );

@@ -31,6 +31,8 @@ pub(crate) struct Profile {
     pub(crate) requests: RequestRules,
     #[serde(default)]
     pub(crate) listing: ListingRules,
+    #[serde(default)]
+    pub(crate) embeddings: EmbeddingRules,
 }
 
 /// What a request to the server may hold.
@@ -46,6 +48,13 @@ pub(crate) struct RequestRules {
     reasoning_models: Vec<String>,
     not_reasoning_models: Vec<String>,
     no_parallel_field: Vec<String>,
+}
+
+/// How texts are sent to be embedded.
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct EmbeddingRules {
+    pub(crate) texts_at_once: usize,
 }
 
 /// How the server's list of models is read.
@@ -72,6 +81,12 @@ impl Default for RequestRules {
             not_reasoning_models: Vec::new(),
             no_parallel_field: Vec::new(),
         }
+    }
+}
+
+impl Default for EmbeddingRules {
+    fn default() -> Self {
+        Self { texts_at_once: 32 }
     }
 }
 
@@ -148,24 +163,38 @@ pub(crate) struct Phrases {
     pub(crate) rejected: Vec<String>,
 }
 
+/// What gives a kind of model away.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NotChat {
+struct Signs {
     name_pieces: Vec<String>,
     types: Vec<String>,
+}
+
+impl Signs {
+    fn are_in_name(&self, model: &str) -> bool {
+        let name = model.to_ascii_lowercase();
+        self.name_pieces.iter().any(|piece| name.contains(piece.as_str()))
+    }
+
+    fn are_in_type(&self, listed_type: &str) -> bool {
+        self.types.iter().any(|known| known == listed_type)
+    }
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Compatible {
     profiles: BTreeMap<String, Profile>,
-    not_chat: NotChat,
+    embedding: Signs,
+    not_chat: Signs,
     phrases: Phrases,
 }
 
 #[derive(Debug, Deserialize)]
 struct KnownModels {
     windows: BTreeMap<String, u32>,
+    dimensions: BTreeMap<String, u32>,
 }
 
 #[expect(clippy::expect_used, reason = "the file is compiled in, and a test reads it")]
@@ -203,20 +232,39 @@ pub(crate) fn phrases() -> &'static Phrases {
 
 /// Whether a model's name says that it can chat; the rule only leaves out what is plainly something else.
 pub(crate) fn looks_like_chat(model: &str) -> bool {
-    let name = model.to_ascii_lowercase();
-    !COMPATIBLE.not_chat.name_pieces.iter().any(|piece| name.contains(piece.as_str()))
+    !COMPATIBLE.not_chat.are_in_name(model) && !COMPATIBLE.embedding.are_in_name(model)
 }
 
 /// Whether the type that a list gives for a model says that it can't chat.
 pub(crate) fn is_other_type(listed_type: &str) -> bool {
-    COMPATIBLE.not_chat.types.iter().any(|other| other == listed_type)
+    COMPATIBLE.not_chat.are_in_type(listed_type) || COMPATIBLE.embedding.are_in_type(listed_type)
+}
+
+/// Whether a model's name says that it makes vectors.
+pub(crate) fn looks_like_embedding(model: &str) -> bool {
+    COMPATIBLE.embedding.are_in_name(model) && !COMPATIBLE.not_chat.are_in_name(model)
+}
+
+/// Whether the type that a list gives for a model says that it makes vectors.
+pub(crate) fn is_embedding_type(listed_type: &str) -> bool {
+    COMPATIBLE.embedding.are_in_type(listed_type)
 }
 
 /// The context window of a model that is known by its name.
 pub(crate) fn known_window(model: &str) -> Option<u32> {
+    by_start(&KNOWN_MODELS.windows, model)
+}
+
+/// How many numbers the vectors of a model have that is known by its name.
+pub(crate) fn known_dimensions(model: &str) -> Option<u32> {
+    by_start(&KNOWN_MODELS.dimensions, model)
+}
+
+/// What is known about the longest start of the model's own name.
+fn by_start(known: &BTreeMap<String, u32>, model: &str) -> Option<u32> {
     let name = own_name(model).to_ascii_lowercase();
-    let fits = KNOWN_MODELS.windows.iter().filter(|(start, _)| name.starts_with(start.as_str()));
-    fits.max_by_key(|(start, _)| start.len()).map(|(_, window)| *window)
+    let fits = known.iter().filter(|(start, _)| name.starts_with(start.as_str()));
+    fits.max_by_key(|(start, _)| start.len()).map(|(_, value)| *value)
 }
 
 #[cfg(test)]
@@ -269,6 +317,21 @@ mod tests {
         for model in ["gpt-4o", "llama3.2:1b", "qwen2.5-7b-instruct", "claude-sonnet-4", "phi-3.5-mini"] {
             assert!(looks_like_chat(model), "{model}");
         }
+    }
+
+    #[test]
+    fn embedding_models_are_known_by_name() {
+        for (model, expected, dimensions) in [
+            ("text-embedding-3-small", true, Some(1536)),
+            ("text-embedding-3-large", true, Some(3072)),
+            ("nomic-embed-text:latest", true, Some(768)),
+            ("baai/bge-m3", true, Some(1024)),
+            ("bge-reranker-v2-m3", false, None),
+            ("gpt-4o", false, None),
+        ] {
+            assert_eq!((looks_like_embedding(model), known_dimensions(model)), (expected, dimensions), "{model}");
+        }
+        assert!(is_embedding_type("embeddings") && is_other_type("embeddings") && !is_embedding_type("rerank"));
     }
 
     #[test]

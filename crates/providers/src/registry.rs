@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use domain::ModelHandle;
-use domain::model_config::DEFAULT_CONTEXT_WINDOW;
+use domain::model_config::{BUILTIN, DEFAULT_CONTEXT_WINDOW};
 use domain::seams::chat_model::ChatModel;
+use domain::seams::embedder::{EmbedError, Embedder};
 use futures_util::future::join_all;
 use reqwest::Url;
 
@@ -18,10 +19,10 @@ use crate::guide::Guide;
 use crate::http::{HttpClients, Timeouts, shown};
 use crate::listing::{Kind, Listed, Listing, Remembered, fetch};
 use crate::openai_chat::{Endpoint, OpenAiChat};
+use crate::openai_embeddings::OpenAiEmbeddings;
 use crate::profile;
 
-/// The provider of the models inside the binary, and the model that is always there.
-const BUILTIN: &str = "builtin";
+/// The chat model that is always there.
 const GUIDE: &str = "guide";
 const GUIDE_WINDOW: u32 = 32_000;
 /// Names that an error lists.
@@ -38,6 +39,16 @@ pub struct ModelEntry {
     pub context_window: u32,
     /// False if the window is a guess.
     pub context_known: bool,
+}
+
+/// A model that makes vectors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmbeddingEntry {
+    pub handle: ModelHandle,
+    /// Letta's name of the kind of endpoint.
+    pub endpoint_type: String,
+    /// How many numbers a vector has, if that is known before one was asked for.
+    pub dimensions: Option<u32>,
 }
 
 /// An endpoint as an operator sees it.
@@ -157,6 +168,14 @@ impl Provider {
         }
     }
 
+    fn embedding_entry(&self, model: &Listed) -> Option<EmbeddingEntry> {
+        Some(EmbeddingEntry {
+            handle: self.handle(&model.id)?,
+            endpoint_type: self.config.endpoint_type.clone(),
+            dimensions: model.dimensions.or_else(|| profile::known_dimensions(&model.id)),
+        })
+    }
+
     /// The listed model that `name` means, with or without the vendor's usual tag.
     fn find<'a>(&self, listed: &'a [Listed], name: &str) -> Option<&'a Listed> {
         let tag = self.endpoint.profile.listing.default_tag.as_deref();
@@ -266,6 +285,26 @@ impl Registry {
         entries
     }
 
+    /// The embedding model behind a handle. It is asked for one vector, to learn how long they are.
+    pub async fn embedder(&self, handle: &ModelHandle) -> Result<Arc<dyn Embedder>, EmbedError> {
+        let provider = self.provider(handle).map_err(|_| EmbedError::Unknown { handle: handle.clone() })?;
+        let model = OpenAiEmbeddings::open(Arc::clone(&provider.endpoint), handle.clone()).await?;
+        Ok(Arc::new(model))
+    }
+
+    /// Every embedding model that an endpoint lists.
+    pub async fn embedding_models(&self) -> Vec<EmbeddingEntry> {
+        let providers = self.all();
+        let listings = join_all(providers.iter().map(|provider| provider.listing())).await;
+        let mut entries = Vec::new();
+        for (provider, listing) in providers.iter().zip(listings) {
+            let Listing::Models(listed) = listing else { continue };
+            let embedding = listed.iter().filter(|model| model.embeds);
+            entries.extend(embedding.filter_map(|model| provider.embedding_entry(model)));
+        }
+        entries
+    }
+
     /// Every endpoint with what it answered last.
     pub fn providers(&self) -> Vec<ProviderStatus> {
         self.all().iter().map(|provider| provider.status()).collect()
@@ -361,9 +400,8 @@ fn unknown_model(provider: &Provider, handle: &ModelHandle, listed: &[Listed]) -
     ResolveError::UnknownModel { handle: handle.clone(), known }
 }
 
-#[expect(clippy::expect_used, reason = "both parts are constants, and a test calls this")]
 fn guide_handle() -> ModelHandle {
-    ModelHandle::parse(&format!("{BUILTIN}/{GUIDE}")).expect("the guide's handle is well-formed")
+    ModelHandle::builtin(GUIDE)
 }
 
 fn guide_entry(handle: ModelHandle) -> ModelEntry {

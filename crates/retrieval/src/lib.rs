@@ -20,6 +20,4 @@ mod words;
 pub use document::searchable_text;
 pub use indexer::{IndexError, Progress};
 pub use rank::Ingredients;
-pub use search::{
-    ArchivalQuery, Found, Hit, MAX_RESULTS, RecallQuery, Relevance, ResolveEmbedder, Search, SearchMode, builtin_only,
-};
+pub use search::{ArchivalQuery, Found, Hit, MAX_RESULTS, RecallQuery, Relevance, Search, SearchMode};

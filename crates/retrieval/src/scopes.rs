@@ -69,12 +69,13 @@ impl Scopes {
         Self { store, slots: Mutex::default() }
     }
 
-    /// The index of a scope with every row that is committed by now. `embedder` is the one that the scope should have.
+    /// The index of a scope with every row that is committed by now. `embedder` is the one that the scope should have, if
+    /// it can be reached.
     pub(crate) async fn current(
         &self,
         owner: OrganizationId,
         scope: SearchScope,
-        embedder: &Arc<dyn Embedder>,
+        embedder: Option<&Arc<dyn Embedder>>,
     ) -> Result<Arc<Loaded>, StoreError> {
         let loaded = self.slot(scope);
         {
@@ -124,7 +125,7 @@ struct Refresh<'a> {
     owner: OrganizationId,
     scope: SearchScope,
     loaded: &'a Arc<Loaded>,
-    embedder: &'a Arc<dyn Embedder>,
+    embedder: Option<&'a Arc<dyn Embedder>>,
 }
 
 impl Refresh<'_> {
@@ -135,10 +136,19 @@ impl Refresh<'_> {
         self.choose_vectors().await?;
         self.load_vectors().await?;
         self.add_rows().await?;
-        if self.embedder.pace() == Pace::Slow {
+        if !self.is_instant() {
             self.load_vectors().await?;
         }
         self.forget_rows().await
+    }
+
+    /// The model that the scope should have.
+    fn wanted(&self) -> Option<&str> {
+        self.embedder.map(|embedder| embedder.config().handle.as_str())
+    }
+
+    fn is_instant(&self) -> bool {
+        self.embedder.is_some_and(|embedder| embedder.pace() == Pace::Instant)
     }
 
     /// Reads what is kept. Damaged stretches are thrown away: the rows are all that is needed.
@@ -164,12 +174,16 @@ impl Refresh<'_> {
 
     /// Takes the vectors of the wanted model, or of another while the wanted one's do not reach as far.
     async fn choose_vectors(&self) -> Result<(), StoreError> {
-        let wanted = self.embedder.config().handle.as_str();
-        if self.loaded.read().vectors.embedding.as_deref() == Some(wanted) {
+        let wanted = self.wanted();
+        let has = self.loaded.read().vectors.embedding.clone();
+        if has.is_some() && (wanted.is_none() || has.as_deref() == wanted) {
             return Ok(());
         }
         let coverage = self.store.coverage(self.owner, self.scope).await?;
-        let chosen = choose(wanted, &coverage);
+        let chosen = choose(wanted.unwrap_or_default(), &coverage);
+        if chosen.is_empty() {
+            return Ok(());
+        }
         let mut index = self.loaded.write();
         if index.vectors.embedding.as_deref() != Some(chosen) {
             index.vectors = Vectors { embedding: Some(chosen.to_owned()), ..Vectors::default() };
@@ -239,16 +253,13 @@ impl Refresh<'_> {
 
     /// Vectors of new documents, where that takes no time and all before them have theirs.
     async fn vectors_of(&self, documents: &[Document]) -> Vec<Vec<f32>> {
-        let wanted = self.embedder.config().handle.as_str();
         let ready = {
             let index = self.loaded.read();
-            index.vectors.embedding.as_deref() == Some(wanted) && index.vectors.table.len() == index.len()
+            index.vectors.embedding.as_deref() == self.wanted() && index.vectors.table.len() == index.len()
         };
-        if self.embedder.pace() != Pace::Instant || !ready {
-            return Vec::new();
-        }
+        let Some(embedder) = self.embedder.filter(|_| ready && self.is_instant()) else { return Vec::new() };
         let texts: Vec<Arc<str>> = documents.iter().map(|document| document.text.as_str().into()).collect();
-        self.embedder.embed(&texts).await.unwrap_or_default()
+        embedder.embed(&texts).await.unwrap_or_default()
     }
 
     async fn forget_rows(&self) -> Result<(), StoreError> {

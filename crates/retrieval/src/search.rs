@@ -8,14 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::embedding::BUILTIN_EMBEDDING;
-use domain::seams::embedder::{Embedder, Pace};
+use domain::seams::embedder::{EmbedError, Embedder, Pace};
 use domain::{
-    AgentId, ArchiveId, ConversationId, IdentityId, Message, OrganizationId, Passage, Role, RunId, Timestamp,
+    AgentId, ArchiveId, ConversationId, IdentityId, Message, ModelHandle, OrganizationId, Passage, Role, RunId,
+    Timestamp,
 };
 use storage::{SearchScope, Store, StoreError};
 
 use crate::document::searchable_text;
-use crate::embed::Builtin;
+use crate::embed::Embedders;
 use crate::index::ScopeIndex;
 use crate::indexer::{IndexError, Indexer, Progress, keep_up};
 use crate::question::Question;
@@ -32,15 +33,6 @@ pub const MAX_RESULTS: usize = 200;
 const MAX_QUERY_CHARS: usize = 8_000;
 /// How long a search waits for the vector of its query.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Finds the embedder of a handle, or the one to use instead.
-pub type ResolveEmbedder = Arc<dyn Fn(Option<&str>) -> Arc<dyn Embedder> + Send + Sync>;
-
-/// Knows no embedding model but the built-in one.
-pub fn builtin_only() -> ResolveEmbedder {
-    let builtin: Arc<dyn Embedder> = Arc::new(Builtin::new());
-    Arc::new(move |_| builtin.clone())
-}
 
 /// A search in an agent's messages.
 #[derive(Debug, Clone, PartialEq)]
@@ -153,22 +145,20 @@ pub struct Search {
 struct Shared {
     store: Store,
     scopes: Scopes,
-    embedders: ResolveEmbedder,
+    embedders: Embedders,
     ingredients: Ingredients,
-    builtin: Builtin,
 }
 
 impl Search {
     /// A searcher of `store`; `embedders` knows the embedding models.
-    pub fn new(store: Store, embedders: ResolveEmbedder) -> Self {
+    pub fn new(store: Store, embedders: Embedders) -> Self {
         Self::with(store, embedders, Ingredients::ALL)
     }
 
     /// A searcher that leaves something out, to measure what it adds.
-    pub fn with(store: Store, embedders: ResolveEmbedder, ingredients: Ingredients) -> Self {
+    pub fn with(store: Store, embedders: Embedders, ingredients: Ingredients) -> Self {
         let scopes = Scopes::new(store.clone());
-        let builtin = Builtin::new();
-        Self { shared: Arc::new(Shared { store, scopes, embedders, ingredients, builtin }) }
+        Self { shared: Arc::new(Shared { store, scopes, embedders, ingredients }) }
     }
 
     /// Searches an agent's messages.
@@ -218,14 +208,18 @@ impl Search {
         let text: String = text.chars().take(MAX_QUERY_CHARS).collect();
         let mut parts: Vec<(Arc<Loaded>, QueryModel)> = Vec::with_capacity(scopes.len());
         for scope in scopes {
-            let embedder = self.embedder(owner, *scope).await?;
-            let loaded = self.shared.scopes.current(owner, *scope, &embedder).await?;
+            let embedder = match self.embedder(owner, *scope).await {
+                Ok(embedder) => Some(embedder),
+                Err(IndexError::Embed(_)) => None,
+                Err(IndexError::Store(error)) => return Err(error),
+            };
+            let loaded = self.shared.scopes.current(owner, *scope, embedder.as_ref()).await?;
             let embedding = loaded.read().vectors.embedding.clone();
             let model = self.query_model(embedding.as_deref(), &text).await;
             parts.push((loaded, model));
         }
         let ingredients = self.shared.ingredients;
-        let builtin = self.shared.builtin.clone();
+        let builtin = self.shared.embedders.builtin().clone();
         blocking(move || {
             let question = Question::new(&text, &builtin);
             let guards: Vec<_> = parts.iter().map(|(loaded, _)| loaded.read()).collect();
@@ -246,12 +240,13 @@ impl Search {
     }
 
     /// The embedder that a scope should have. Fails where the owner has no such scope.
-    async fn embedder(&self, owner: OrganizationId, scope: SearchScope) -> Result<Arc<dyn Embedder>, StoreError> {
+    async fn embedder(&self, owner: OrganizationId, scope: SearchScope) -> Result<Arc<dyn Embedder>, IndexError> {
         let Shared { store, embedders, .. } = &*self.shared;
-        Ok(match scope {
-            SearchScope::Recall(agent) => embedders(store.agent(owner, agent).await?.embedding.as_deref()),
-            SearchScope::Archive(archive) => embedders(Some(store.archive(owner, archive).await?.embedding.as_str())),
-        })
+        let named = match scope {
+            SearchScope::Recall(agent) => store.agent(owner, agent).await?.embedding.clone(),
+            SearchScope::Archive(archive) => Some(store.archive(owner, archive).await?.embedding.to_string()),
+        };
+        Ok(embedders.for_agent(named.as_deref()).await?)
     }
 
     /// How the query becomes a vector that can be compared with those of this model.
@@ -260,13 +255,13 @@ impl Search {
         if embedding == BUILTIN_EMBEDDING {
             return QueryModel::Builtin;
         }
-        let embedder = (self.shared.embedders)(Some(embedding));
-        // The operator may have taken the model away; vectors of another can't be compared.
-        if embedder.config().handle.as_str() != embedding {
-            return QueryModel::None;
-        }
         let texts = [Arc::<str>::from(text)];
-        match tokio::time::timeout(QUERY_TIMEOUT, embedder.embed(&texts)).await {
+        let vectors = async {
+            let handle =
+                ModelHandle::parse(embedding).map_err(|_| EmbedError::Unavailable { detail: embedding.into() })?;
+            self.shared.embedders.named(&handle).await?.embed(&texts).await
+        };
+        match tokio::time::timeout(QUERY_TIMEOUT, vectors).await {
             Ok(Ok(vectors)) => vectors.into_iter().next().map_or(QueryModel::None, QueryModel::Other),
             Ok(Err(error)) => {
                 tracing::warn!(error = &error as &dyn std::error::Error, "a query could not be embedded");
@@ -288,7 +283,7 @@ impl Search {
     ) -> Result<Found<T>, StoreError> {
         // What was deleted in between is not there any more.
         looked.candidates.retain(|candidate| rows.contains_key(&candidate.number));
-        let (builtin, ingredients) = (self.shared.builtin.clone(), self.shared.ingredients);
+        let (builtin, ingredients) = (self.shared.embedders.builtin().clone(), self.shared.ingredients);
         blocking(move || {
             let mode = if looked.with_vectors { SearchMode::Hybrid } else { SearchMode::FullText };
             let rows: Vec<(String, Arc<T>)> =
@@ -337,9 +332,9 @@ impl Search {
     }
 
     /// How far the vectors of a scope are.
-    pub async fn progress(&self, owner: OrganizationId, scope: SearchScope) -> Result<Progress, StoreError> {
+    pub async fn progress(&self, owner: OrganizationId, scope: SearchScope) -> Result<Progress, IndexError> {
         let embedder = self.embedder(owner, scope).await?;
-        Indexer { store: &self.shared.store, owner, scope, embedder: &embedder }.progress().await
+        Ok(Indexer { store: &self.shared.store, owner, scope, embedder: &embedder }.progress().await?)
     }
 
     /// Forgets what is in memory of a scope, so that it is read anew.

@@ -19,8 +19,8 @@ impl Dialect {
     /// The dialect of the door that `path` belongs to. What belongs to none is answered as Letta would.
     pub(crate) fn of_path(path: &str) -> Self {
         match path {
-            // Letta lists its models at a path that differs from OpenAI's only by the slash.
-            "/v1/models/" => Self::Letta,
+            // Letta lists its models at paths that differ from OpenAI's only by the slash or by a name.
+            "/v1/models/" | "/v1/models/embedding" | "/v1/models/embedding/" => Self::Letta,
             _ if OPENAI_ONLY.iter().any(|start| begins_with(path, start)) => Self::OpenAi,
             _ => Self::Letta,
         }
@@ -167,6 +167,8 @@ mod tests {
             ("/v1/responses", Dialect::OpenAi),
             ("/v1/chatter", Dialect::Letta),
             ("/v1/models/", Dialect::Letta),
+            ("/v1/models/embedding", Dialect::Letta),
+            ("/v1/embeddings", Dialect::OpenAi),
             ("/v1/agents/", Dialect::Letta),
             ("/health", Dialect::Letta),
             ("/", Dialect::Letta),

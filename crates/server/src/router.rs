@@ -36,9 +36,18 @@ const LOGGED_PATH: usize = 120;
 
 /// All doors of `house` behind `gate`.
 pub(crate) fn router(house: &House, gate: Gate) -> Router {
-    let letta =
-        letta_api::LettaApi { dispatcher: house.dispatcher.clone(), version: LETTA_VERSION, clock: Timestamp::now };
-    let openai = openai_gateway::OpenAiGateway { dispatcher: house.dispatcher.clone(), clock: Timestamp::now };
+    let (dispatcher, embedders) = (&house.dispatcher, &house.embedders);
+    let letta = letta_api::LettaApi {
+        dispatcher: dispatcher.clone(),
+        embedders: embedders.clone(),
+        version: LETTA_VERSION,
+        clock: Timestamp::now,
+    };
+    let openai = openai_gateway::OpenAiGateway {
+        dispatcher: dispatcher.clone(),
+        embedders: embedders.clone(),
+        clock: Timestamp::now,
+    };
     let doors = Router::new()
         .merge(letta_api::routes().with_state(letta))
         .merge(openai_gateway::routes().with_state(openai))

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use anyhow::Context;
 use dispatch::{DispatchConfig, Dispatcher};
 use domain::Timestamp;
-use domain::seams::embedder::Embedder;
 use providers::{Registry, RegistryConfig};
-use retrieval::embed::Builtin;
-use retrieval::{ResolveEmbedder, Search};
+use retrieval::Search;
+use retrieval::embed::Embedders;
 use storage::{Store, StoreConfig};
 use tools::Toolbox;
 
@@ -21,6 +20,7 @@ use crate::system_prompts;
 pub(crate) struct House {
     pub(crate) store: Store,
     pub(crate) models: Registry,
+    pub(crate) embedders: Embedders,
     pub(crate) dispatcher: Dispatcher,
     pub(crate) search: Search,
 }
@@ -31,26 +31,30 @@ impl House {
     pub(crate) async fn open(config: &Config, directory: &OwnedDirectory) -> anyhow::Result<Self> {
         let system_prompts = system_prompts::read(directory.path())?;
         let models = models(config)?;
+        let embedders = embedders(&models);
         let store = open_store(directory)?;
         let settings = DispatchConfig { system_prompts, ..DispatchConfig::default() };
-        let search = Search::new(store.clone(), embedders());
+        let search = Search::new(store.clone(), embedders.clone());
         let toolbox = Arc::new(Toolbox::new(store.clone(), search.clone()));
         let dispatcher = Dispatcher::new(settings, store.clone(), models.clone(), toolbox, Timestamp::now);
         dispatcher.recover().await.context("the store could not be brought in order: run `librarian doctor`")?;
-        Ok(Self { store, models, dispatcher, search })
+        Ok(Self { store, models, embedders, dispatcher, search })
     }
-}
-
-/// The embedding models.
-fn embedders() -> ResolveEmbedder {
-    let builtin: Arc<dyn Embedder> = Arc::new(Builtin::new());
-    Arc::new(move |_| builtin.clone())
 }
 
 /// The models that the configuration names.
 pub(crate) fn models(config: &Config) -> anyhow::Result<Registry> {
     let settings = RegistryConfig { providers: config.providers.clone(), discover_local: config.discover_local };
     Ok(Registry::new(settings)?)
+}
+
+/// Every embedding model: those inside this process, and those of `models`' endpoints.
+fn embedders(models: &Registry) -> Embedders {
+    let models = models.clone();
+    Embedders::new(Box::new(move |handle| {
+        let models = models.clone();
+        Box::pin(async move { models.embedder(&handle).await })
+    }))
 }
 
 /// The store of a directory that is ours.

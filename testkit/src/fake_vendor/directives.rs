@@ -112,8 +112,25 @@ impl Plan {
 
     /// The reply to `request`, whose newest user message this plan was read from.
     pub(super) fn reply(self, request: ChatRequest<'_>, last: &LastUser, seen_before: bool) -> VendorReply {
+        let answered = request.answered_after(last.index);
+        let calls = match &self.looped {
+            Some(looped) => vec![looped.clone()],
+            None => due(&self.tools, self.together, &answered),
+        };
+        let said = self.say.clone().unwrap_or_else(|| SENTENCE.to_owned());
+        let text = calls.is_empty().then_some(said);
+        let breaks = self.first_call == FirstCall::Broken && answered.is_empty();
+        let mut reply = VendorReply { calls, text, ..self.outcome(seen_before) };
+        if breaks {
+            break_arguments(&mut reply, request);
+        }
+        reply
+    }
+
+    /// Everything but words and calls.
+    pub(super) fn outcome(self, seen_before: bool) -> VendorReply {
         let error_once = self.error_once.filter(|_| !seen_before);
-        let mut reply = VendorReply {
+        VendorReply {
             reasoning: self.think,
             refusal: self.error.or(error_once),
             retry_after: self.retry_after,
@@ -122,30 +139,18 @@ impl Plan {
             finish: self.finish,
             total_tokens: self.tokens,
             ..VendorReply::default()
-        };
-        let answered = request.answered_after(last.index);
-        reply.calls = match self.looped {
-            Some(looped) => vec![looped],
-            None => due(self.tools, self.together, &answered),
-        };
-        if reply.calls.is_empty() {
-            reply.text = Some(self.say.unwrap_or_else(|| SENTENCE.to_owned()));
         }
-        if self.first_call == FirstCall::Broken && answered.is_empty() {
-            break_arguments(&mut reply, request);
-        }
-        reply
     }
 }
 
 /// The calls of this step. Answers are matched by name, so that calls which the agent forced in between don't count.
-fn due(tools: Vec<WantedCall>, together: Together, answered: &[&str]) -> Vec<WantedCall> {
+fn due(tools: &[WantedCall], together: Together, answered: &[&str]) -> Vec<WantedCall> {
     let mut names = answered.iter();
     let done = tools.iter().take_while(|tool| names.any(|name| **name == tool.name)).count();
     match together {
         Together::AllAtOnce if done > 0 => Vec::new(),
-        Together::AllAtOnce => tools,
-        Together::OnePerStep => tools.into_iter().skip(done).take(1).collect(),
+        Together::AllAtOnce => tools.to_vec(),
+        Together::OnePerStep => tools.iter().skip(done).take(1).cloned().collect(),
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod defaults;
 pub mod directives;
+mod embeddings;
 mod log;
 mod plain;
 mod reply;
@@ -69,6 +70,8 @@ pub struct VendorOptions {
     pub models: Vec<VendorModel>,
     /// `reasoning_content` or `reasoning`: compatible servers differ.
     pub reasoning_field: &'static str,
+    /// How many numbers the vectors of embeddings have.
+    pub dimensions: usize,
     /// The first number in the ids of answers and calls, so that a restarted vendor does not repeat them.
     pub first_number: u64,
 }
@@ -82,8 +85,14 @@ impl Default for VendorOptions {
             latency: Duration::ZERO,
             pieces: None,
             api_key: None,
-            models: vec![model("gpt-4o-mini", 128_000), model("gpt-4o", 128_000), model("fake-small", 8_192)],
+            models: vec![
+                model("gpt-4o-mini", 128_000),
+                model("gpt-4o", 128_000),
+                model("fake-small", 8_192),
+                model("text-embedding-3-small", 8_192),
+            ],
             reasoning_field: "reasoning_content",
+            dimensions: 64,
             first_number: 1,
         }
     }
@@ -118,6 +127,15 @@ impl Vendor {
 
     fn next_number(&self) -> u64 {
         self.number.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What is to be done with a request for vectors.
+    fn choose_embeddings(&self, texts: &[&str]) -> VendorReply {
+        let plan = Plan::parse(&texts.join("\n"));
+        let mut hasher = DefaultHasher::new();
+        texts.hash(&mut hasher);
+        let seen_before = plan.fails_once() && !lock(&self.failed_once).insert(hasher.finish());
+        plan.outcome(seen_before)
     }
 
     fn chat_requests(&self) -> Vec<Arc<RecordedRequest>> {
@@ -219,6 +237,13 @@ impl FakeVendor {
     /// Every chat request so far, in order of arrival.
     pub fn requests(&self) -> Vec<Arc<RecordedRequest>> {
         self.vendor.chat_requests()
+    }
+
+    /// Every request for vectors so far, in order of arrival.
+    pub fn embedding_requests(&self) -> Vec<Arc<RecordedRequest>> {
+        let mut requests = self.vendor.log.requests();
+        requests.retain(|request| request.path.ends_with("/embeddings"));
+        requests
     }
 
     /// Every request so far, those for models and for unknown addresses too.

@@ -28,7 +28,7 @@ use super::reply::{Halfway, Refusal, VendorReply};
 use super::request::ChatRequest;
 use super::shape::shape;
 use super::wire::{self, Envelope};
-use super::{VendorMode, strict};
+use super::{VendorMode, embeddings, strict};
 use crate::sync::Gate;
 
 type Body = UnsyncBoxBody<Bytes, CutOff>;
@@ -84,13 +84,15 @@ async fn route(vendor: Arc<Vendor>, request: Request<Incoming>) -> Result<Respon
         let (answer, is_stream) = vendor.plain.answer(bytes);
         return Ok(respond(StatusCode::OK, kind(is_stream), answer));
     }
+    let is_embedding = path == "/v1/embeddings" && parts.method == Method::POST;
     let exchange = vendor.log.record(parts, bytes);
-    let response = match is_chat {
-        true => chat(&vendor, exchange).await,
-        false => {
-            exchange.finish();
-            models(&vendor, &exchange)
-        }
+    let response = if is_chat {
+        chat(&vendor, exchange).await
+    } else if is_embedding {
+        embeddings(&vendor, exchange).await
+    } else {
+        exchange.finish();
+        models(&vendor, &exchange)
     };
     Ok(response)
 }
@@ -185,6 +187,27 @@ async fn chat(vendor: &Vendor, exchange: OpenExchange) -> Response<Body> {
     play(beats, exchange, kind(chat.streams()))
 }
 
+async fn embeddings(vendor: &Vendor, exchange: OpenExchange) -> Response<Body> {
+    let request = exchange.request.clone();
+    let texts = match authorize(vendor, &exchange).and_then(|()| embeddings::texts(&request.body)) {
+        Ok(texts) => texts,
+        Err(refusal) => {
+            exchange.finish();
+            return refuse(&refusal, None);
+        }
+    };
+    let reply = vendor.choose_embeddings(&texts);
+    pause(reply.delay).await;
+    if let Some(refusal) = &reply.refusal {
+        exchange.finish();
+        return refuse(refusal, reply.retry_after.as_deref());
+    }
+    let answer = embeddings::answer(&request.body, &texts, vendor.options.dimensions);
+    let mut first = Bytes::from(answer.to_string());
+    let second = first.split_off(first.len() / 2);
+    play(halfway(vec![first], vec![second], &reply), exchange, kind(false))
+}
+
 /// What goes over the wire, in order.
 enum Beat {
     Send(Bytes),
@@ -209,6 +232,11 @@ fn beats(envelope: &Envelope<'_>, chat: ChatRequest<'_>, reply: &VendorReply, pi
             (vec![first], vec![second])
         }
     };
+    halfway(first, second, reply)
+}
+
+/// Both halves of an answer, with what happens between them.
+fn halfway(first: Vec<Bytes>, second: Vec<Bytes>, reply: &VendorReply) -> VecDeque<Beat> {
     let mut beats: VecDeque<Beat> = first.into_iter().map(Beat::Send).collect();
     match &reply.halfway {
         Halfway::Cut => beats.push_back(Beat::Cut),

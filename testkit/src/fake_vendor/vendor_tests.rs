@@ -227,3 +227,21 @@ async fn the_plain_vendor_answers_anything() {
     let seen = client(&vendor).get("/_requests").await.unwrap().ok().unwrap();
     assert_eq!(seen, json!([{"body": {"stream": true}}]));
 }
+
+#[tokio::test]
+async fn texts_have_vectors_and_directives_count() {
+    let vendor = FakeVendor::start().unwrap();
+    let post =
+        async |input: &str| client(&vendor).post("/v1/embeddings", &json!({"model": "e", "input": [input]})).await;
+    let reply = post("hello").await.unwrap().json().unwrap();
+    assert_eq!(reply["data"][0]["embedding"].as_array().map(Vec::len), Some(64));
+    assert_eq!(reply["usage"]["total_tokens"], 2);
+    assert_eq!(post("[[error:503]]").await.unwrap().status, 503);
+    let statuses = [post("[[error-once:429]]").await.unwrap(), post("[[error-once:429]]").await.unwrap()];
+    assert_eq!(statuses.map(|reply| reply.status.as_u16()), [429, 200]);
+    post("[[cut]]").await.unwrap_err();
+    let wrong = client(&vendor).post("/v1/embeddings", &json!({"model": "e", "input": ""})).await.unwrap();
+    assert_eq!(wrong.status, 400);
+    assert_eq!(vendor.embedding_requests().len(), 6);
+    assert_eq!(vendor.tally().requests, 0, "the tally counts chats");
+}

@@ -60,7 +60,7 @@ pub(crate) struct House {
 
 /// The tools of the house.
 pub(crate) fn toolbox(store: &Store) -> Toolbox {
-    Toolbox::new(store.clone(), retrieval::Search::new(store.clone(), retrieval::builtin_only()))
+    Toolbox::new(store.clone(), retrieval::Search::new(store.clone(), retrieval::embed::Embedders::local_only()))
 }
 
 impl House {

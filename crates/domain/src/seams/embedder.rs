@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use super::BoxFuture;
+use crate::ModelHandle;
 use crate::embedding::EmbeddingConfig;
 
 /// What went wrong with an embedding model, named by what the caller can do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EmbedError {
+    /// Choose another model.
+    #[error("there is no embedding model `{handle}`")]
+    Unknown { handle: ModelHandle },
     /// Try again later or go on without vectors.
     #[error("the embedding model is not available: {detail}")]
     Unavailable { detail: String },

@@ -14,8 +14,9 @@ use crate::LettaApi;
 /// All routes of the door.
 pub(crate) fn all() -> Router<LettaApi> {
     let mut router = Router::new().route("/v1/models/", get(models::list));
-    let paths: [(&str, MethodRouter<LettaApi>); 7] = [
+    let paths: [(&str, MethodRouter<LettaApi>); 8] = [
         ("/v1/health", get(health::show)),
+        ("/v1/models/embedding", get(models::list_embedding)),
         ("/v1/agents", get(agents::list).post(agents::create)),
         ("/v1/agents/{agent_id}", get(agents::retrieve).patch(agents::modify).delete(agents::delete)),
         ("/v1/agents/{agent_id}/core-memory/blocks", get(blocks::list)),

@@ -1,6 +1,8 @@
 //! A model as Letta lists it, which is its configuration with a name on top.
 
-use providers::ModelEntry;
+use domain::model_config::BUILTIN;
+use domain::{EmbeddingConfig, ModelHandle};
+use providers::{EmbeddingEntry, ModelEntry};
 use serde::Serialize;
 
 /// A model that agents may be given.
@@ -65,6 +67,63 @@ impl<'a> Model<'a> {
             parallel_tool_calls: false,
             response_format: (),
             max_context_window: entry.context_window,
+        }
+    }
+}
+
+/// Letta's defaults, which nobody reads here: texts are not cut by them, and batches are made where they are sent.
+const CHUNK_SIZE: u32 = 300;
+const BATCH_SIZE: u32 = 32;
+
+/// An embedding model that agents may be given.
+#[derive(Debug, Serialize)]
+pub(crate) struct EmbeddingModel<'a> {
+    handle: &'a str,
+    name: &'a str,
+    display_name: &'a str,
+    provider_type: &'a str,
+    provider_name: &'a str,
+    model_type: &'static str,
+    embedding_endpoint_type: &'a str,
+    embedding_endpoint: Option<&'a str>,
+    embedding_model: &'a str,
+    embedding_dim: u32,
+    embedding_chunk_size: u32,
+    batch_size: u32,
+    azure_endpoint: (),
+    azure_version: (),
+    azure_deployment: (),
+}
+
+impl<'a> EmbeddingModel<'a> {
+    /// A model inside the binary or on disk.
+    pub(crate) fn local(config: &'a EmbeddingConfig) -> Self {
+        Self::new(&config.handle, BUILTIN, None, config.dimensions)
+    }
+
+    /// A model of an endpoint at `address`. Nought stands for a length that is not known before its first use.
+    pub(crate) fn of_provider(entry: &'a EmbeddingEntry, address: Option<&'a str>) -> Self {
+        Self::new(&entry.handle, &entry.endpoint_type, address, entry.dimensions.unwrap_or(0))
+    }
+
+    fn new(handle: &'a ModelHandle, kind: &'a str, address: Option<&'a str>, dimensions: u32) -> Self {
+        let name = handle.model();
+        Self {
+            handle: handle.as_str(),
+            name,
+            display_name: name,
+            provider_type: kind,
+            provider_name: handle.provider(),
+            model_type: "embedding",
+            embedding_endpoint_type: kind,
+            embedding_endpoint: address,
+            embedding_model: name,
+            embedding_dim: dimensions,
+            embedding_chunk_size: CHUNK_SIZE,
+            batch_size: BATCH_SIZE,
+            azure_endpoint: (),
+            azure_version: (),
+            azure_deployment: (),
         }
     }
 }

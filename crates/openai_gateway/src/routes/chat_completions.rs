@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use bytes::Bytes;
@@ -34,7 +34,7 @@ pub(crate) async fn create(
     Extension(actor): Extension<Actor>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
-    let body = body.map_err(|rejection| body_error(&rejection))?;
+    let body = body?;
     let request = ChatRequest::parse(&body)?;
     drop(body);
     let agent = agent_by_name(door.dispatcher.store(), actor, &request.model).await?;
@@ -55,14 +55,6 @@ pub(crate) async fn create(
         .await?;
     let head = Head::new(handle.run, (door.clock)().as_second(), request.model);
     if request.stream { stream(handle, head, request.include_usage).await } else { whole(handle, &head).await }
-}
-
-fn body_error(rejection: &BytesRejection) -> ApiError {
-    let status = rejection.status();
-    if status == StatusCode::PAYLOAD_TOO_LARGE {
-        return ApiError::plain(status, "The body is larger than this server takes.");
-    }
-    ApiError::plain(status, "The body could not be read.")
 }
 
 async fn whole(mut handle: RunHandle, head: &Head) -> Result<Response, ApiError> {

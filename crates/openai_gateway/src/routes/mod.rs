@@ -1,4 +1,5 @@
 //! One file for each noun of the dialect.
 
 pub(crate) mod chat_completions;
+pub(crate) mod embeddings;
 pub(crate) mod models;

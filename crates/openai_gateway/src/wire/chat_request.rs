@@ -5,6 +5,7 @@ use std::sync::Arc;
 use domain::ContentPart;
 use serde_json::{Map, Value};
 
+use super::{fields, missing, model, wrong_type};
 use crate::error::ApiError;
 
 /// What is asked of an agent.
@@ -21,16 +22,8 @@ pub(crate) struct ChatRequest {
 impl ChatRequest {
     /// Reads a body, or says what is wrong with it and where.
     pub(crate) fn parse(body: &[u8]) -> Result<Self, ApiError> {
-        let value: Value = serde_json::from_slice(body)
-            .map_err(|error| ApiError::invalid(format!("The body is not valid JSON: {error}."), None, None))?;
-        let Value::Object(fields) = value else {
-            return Err(ApiError::invalid("The body must be a JSON object.", None, Some("invalid_type")));
-        };
-        let model = match fields.get("model") {
-            Some(Value::String(model)) => model.clone(),
-            Some(_) => return Err(wrong_type("model", "a string")),
-            None => return Err(missing("model")),
-        };
+        let fields = fields(body)?;
+        let model = model(&fields)?;
         if fields.get("n").is_some_and(|n| !n.is_null() && n.as_u64() != Some(1)) {
             let text = "An agent gives one answer to a message: `n` can only be 1.";
             return Err(ApiError::invalid(text, Some("n"), Some("unsupported_value")));
@@ -126,15 +119,6 @@ fn flag(fields: &Map<String, Value>, name: &'static str) -> Result<bool, ApiErro
         Some(Value::Bool(flag)) => Ok(*flag),
         Some(_) => Err(wrong_type(name, "true or false")),
     }
-}
-
-fn missing(param: &'static str) -> ApiError {
-    let text = format!("Missing required parameter: `{param}`.");
-    ApiError::invalid(text, Some(param), Some("missing_required_parameter"))
-}
-
-fn wrong_type(param: &'static str, wanted: &str) -> ApiError {
-    ApiError::invalid(format!("`{param}` must be {wanted}."), Some(param), Some("invalid_type"))
 }
 
 #[cfg(test)]

@@ -11,4 +11,4 @@ mod response;
 mod stream;
 
 pub(crate) use client::{Endpoint, OpenAiChat};
-pub(crate) use failure::clean;
+pub(crate) use failure::{Failure, clean};

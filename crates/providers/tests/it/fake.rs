@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -16,6 +16,8 @@ use tokio::task::JoinSet;
 pub(crate) enum Answer {
     /// A complete answer.
     Full { status: u16, headers: Vec<(&'static str, String)>, body: String },
+    /// Vectors of so many numbers, made from the texts; an error if a text has more characters than `longest`.
+    Vectors { dimensions: usize, longest: usize },
     /// These pieces as a chunked stream, one write each, then its orderly end.
     Stream(Vec<String>),
     /// These pieces, then the connection is dropped in the middle of the body.
@@ -52,10 +54,16 @@ pub(crate) struct Seen {
 
 #[derive(Default)]
 struct Shared {
-    answers: HashMap<String, Answer>,
+    answers: Mutex<HashMap<String, Answer>>,
     seen: Mutex<Vec<Seen>>,
     /// Woken when a client hangs up on an answer that waits.
     hung_up: Notify,
+}
+
+impl Shared {
+    fn answer(&self, line: &str) -> Answer {
+        self.answers.lock().unwrap().get(line).cloned().unwrap_or_else(|| Answer::json(404, "{}"))
+    }
 }
 
 /// A server that stops when it is dropped.
@@ -80,7 +88,7 @@ impl Fake {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let answers = answers.iter().map(|(path, answer)| ((*path).to_owned(), answer.clone())).collect();
-        let shared = Arc::new(Shared { answers, ..Shared::default() });
+        let shared = Arc::new(Shared { answers: Mutex::new(answers), ..Shared::default() });
         let mut tasks = JoinSet::new();
         let serving = Arc::clone(&shared);
         tasks.spawn(accept(listener, serving));
@@ -95,6 +103,11 @@ impl Fake {
         self.shared.seen.lock().unwrap().clone()
     }
 
+    /// Changes the answer to one path.
+    pub(crate) fn now_answers(&self, path: &str, answer: Answer) {
+        self.shared.answers.lock().unwrap().insert(path.to_owned(), answer);
+    }
+
     /// Waits until a client has hung up on a waiting answer.
     pub(crate) async fn hung_up(&self) {
         tokio::time::timeout(Duration::from_secs(10), self.shared.hung_up.notified()).await.expect("nobody hung up");
@@ -106,7 +119,10 @@ async fn serve(mut socket: TcpStream, connection: usize, shared: Arc<Shared>) {
     while let Some(request) = read_request(&mut socket, &mut buffer, connection).await {
         let answer = match broken_rule(&request) {
             Some(rule) => Answer::json(422, &format!(r#"{{"error":{{"message":"the fake refuses: {rule}"}}}}"#)),
-            None => shared.answers.get(&request.line).cloned().unwrap_or_else(|| Answer::json(404, "{}")),
+            None => match shared.answer(&request.line) {
+                Answer::Vectors { dimensions, longest } => vectors(&request, dimensions, longest),
+                answer => answer,
+            },
         };
         shared.seen.lock().unwrap().push(request);
         if write_answer(&mut socket, answer, &shared).await.is_none() {
@@ -155,6 +171,9 @@ fn broken_rule(request: &Seen) -> Option<&'static str> {
     if request.headers.get("content-type").map(String::as_str) != Some("application/json") {
         return Some("a content type");
     }
+    if request.line.ends_with("/embeddings") {
+        return broken_embedding_rule(&body);
+    }
     if body["stream"] != true || body["stream_options"]["include_usage"] != true {
         return Some("a stream with usage");
     }
@@ -167,6 +186,31 @@ fn broken_rule(request: &Seen) -> Option<&'static str> {
     None
 }
 
+/// A strict server's view of a request for vectors.
+fn broken_embedding_rule(body: &Value) -> Option<&'static str> {
+    let is_text = |text: &Value| text.as_str().is_some_and(|text| !text.is_empty());
+    let input = body["input"].as_array().filter(|input| !input.is_empty() && input.iter().all(is_text));
+    (input.is_none() || !body["model"].is_string()).then_some("a model and texts that are not empty")
+}
+
+/// Each text's vector points along the axis of its length, and is as long as the text.
+fn vectors(request: &Seen, dimensions: usize, longest: usize) -> Answer {
+    let body: Value = serde_json::from_str(&request.body).unwrap();
+    let lengths: Vec<usize> =
+        body["input"].as_array().unwrap().iter().map(|text| text.as_str().unwrap().chars().count()).collect();
+    if lengths.iter().any(|length| *length > longest) {
+        return Answer::json(400, r#"{"error":{"message":"the input length exceeds the context length"}}"#);
+    }
+    let vector = |length: usize| -> Vec<usize> {
+        (0..dimensions).map(|at| if at == length % dimensions { length } else { 0 }).collect()
+    };
+    // The order in which vectors come is not promised.
+    let items = lengths.iter().enumerate().rev();
+    let items: Vec<Value> =
+        items.map(|(index, length)| json!({ "index": index, "embedding": vector(*length) })).collect();
+    Answer::json(200, &json!({ "object": "list", "data": items }).to_string())
+}
+
 async fn write_answer(socket: &mut TcpStream, answer: Answer, shared: &Shared) -> Option<()> {
     match answer {
         Answer::Full { status, headers, body } => {
@@ -175,6 +219,7 @@ async fn write_answer(socket: &mut TcpStream, answer: Answer, shared: &Shared) -
             let text = format!("HTTP/1.1 {status} Said\r\n{headers}content-length: {length}\r\n\r\n{body}");
             socket.write_all(text.as_bytes()).await.ok()
         }
+        Answer::Vectors { .. } => None,
         Answer::Stream(pieces) => {
             write_pieces(socket, &pieces).await?;
             socket.write_all(b"0\r\n\r\n").await.ok()

@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod chat;
+mod embeddings;
 mod fake;
 mod guide_agent;
 mod guide_facts;

@@ -44,6 +44,16 @@ async fn models_are_listed_with_their_windows() {
 }
 
 #[tokio::test]
+async fn embedding_models_are_listed_apart() {
+    let list = r#"{"data":[{"id":"text-embedding-3-small"},{"id":"gpt-4o"},{"id":"my-embed"},{"id":"bge-reranker"}]}"#;
+    let (_fake, registry) = with_list("openai", list).await;
+    let entries = registry.embedding_models().await;
+    let lines: Vec<_> =
+        entries.iter().map(|e| format!("{} {} {:?}", e.handle, e.endpoint_type, e.dimensions)).collect();
+    assert_eq!(lines, ["openai/text-embedding-3-small openai Some(1536)", "openai/my-embed openai None"]);
+}
+
+#[tokio::test]
 async fn unknown_names_are_told_with_what_exists() {
     let registry = registry(vec![]);
     let error = registry.resolve(&handle("nobody/x")).await.unwrap_err();

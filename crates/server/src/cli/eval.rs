@@ -8,8 +8,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 use domain::Timestamp;
 use indicatif::{ProgressBar, ProgressStyle};
+use retrieval::embed::Embedders;
 use retrieval::eval::{self, Recall, Report, Sample};
-use retrieval::{Ingredients, Search, builtin_only};
+use retrieval::{Ingredients, Search};
 use serde_json::{Map, Value, json};
 use storage::{Store, StoreConfig};
 
@@ -49,7 +50,7 @@ pub(crate) async fn run(command: &EvalCommand, output: &Output) -> anyhow::Resul
     let mut rows = Vec::new();
     for (name, ingredients) in variants(flags.ingredients) {
         let bar = progress(questions(&samples), name);
-        let search = Search::with(store.clone(), builtin_only(), ingredients);
+        let search = Search::with(store.clone(), Embedders::local_only(), ingredients);
         rows.push((name, eval::measure(&search, &stored, || bar.inc(1)).await?));
         bar.finish_and_clear();
     }

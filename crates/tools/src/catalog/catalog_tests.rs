@@ -66,13 +66,56 @@ fn born_with(kind: AgentType, enable_sleeptime: bool, memory: MemoryVariant, exp
 #[test]
 fn each_kind_of_agent_has_its_tools() {
     use MemoryVariant::{Omni, Separate};
-    born_with(AgentType::Memgpt, false, Separate, expect!["send_message conversation_search archival_memory_insert archival_memory_search core_memory_append core_memory_replace"]);
-    born_with(AgentType::Memgpt, false, Omni, expect!["send_message conversation_search archival_memory_insert archival_memory_search core_memory_append core_memory_replace"]);
-    born_with(AgentType::MemgptV2, false, Separate, expect!["send_message conversation_search archival_memory_insert archival_memory_search memory_replace memory_insert"]);
-    born_with(AgentType::MemgptV2, false, Omni, expect!["send_message conversation_search archival_memory_insert archival_memory_search memory"]);
-    born_with(AgentType::SplitThread, false, Separate, expect!["send_message conversation_search archival_memory_insert archival_memory_search core_memory_append core_memory_replace"]);
-    born_with(AgentType::LettaV1, false, Separate, expect!["conversation_search archival_memory_insert archival_memory_search memory_replace memory_insert"]);
-    born_with(AgentType::LettaV1, false, Omni, expect!["conversation_search archival_memory_insert archival_memory_search memory"]);
+    born_with(
+        AgentType::Memgpt,
+        false,
+        Separate,
+        expect![
+            "send_message conversation_search archival_memory_insert archival_memory_search core_memory_append core_memory_replace"
+        ],
+    );
+    born_with(
+        AgentType::Memgpt,
+        false,
+        Omni,
+        expect![
+            "send_message conversation_search archival_memory_insert archival_memory_search core_memory_append core_memory_replace"
+        ],
+    );
+    born_with(
+        AgentType::MemgptV2,
+        false,
+        Separate,
+        expect![
+            "send_message conversation_search archival_memory_insert archival_memory_search memory_replace memory_insert"
+        ],
+    );
+    born_with(
+        AgentType::MemgptV2,
+        false,
+        Omni,
+        expect!["send_message conversation_search archival_memory_insert archival_memory_search memory"],
+    );
+    born_with(
+        AgentType::SplitThread,
+        false,
+        Separate,
+        expect![
+            "send_message conversation_search archival_memory_insert archival_memory_search core_memory_append core_memory_replace"
+        ],
+    );
+    born_with(
+        AgentType::LettaV1,
+        false,
+        Separate,
+        expect!["conversation_search archival_memory_insert archival_memory_search memory_replace memory_insert"],
+    );
+    born_with(
+        AgentType::LettaV1,
+        false,
+        Omni,
+        expect!["conversation_search archival_memory_insert archival_memory_search memory"],
+    );
     born_with(AgentType::LettaV1, true, Separate, expect!["send_message conversation_search archival_memory_search"]);
     born_with(
         AgentType::Sleeptime,
