@@ -6,6 +6,7 @@
 
 mod agents;
 mod apply;
+mod block_history;
 mod blocks;
 mod cache;
 pub mod commit;
@@ -26,7 +27,7 @@ mod tools;
 mod writer;
 
 pub use agents::AgentFilter;
-pub use blocks::BlockVersion;
+pub use block_history::{BlockEdit, BlockVersion};
 pub use commit::{BlockEditor, Change, Commit, Committed, RunUpdate};
 pub use error::{DatabaseError, StoreError};
 pub use messages::MessageFilter;

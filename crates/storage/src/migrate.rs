@@ -7,7 +7,8 @@ use crate::dialect::Db;
 use crate::error::StoreError;
 
 /// Every migration; the first has number 1.
-const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001_first.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("../migrations/0001_first.sql"), include_str!("../migrations/0002_undo.sql")];
 
 /// Runs what is missing, and refuses a file that a newer program has written.
 pub(crate) fn migrate(db: &Db) -> Result<(), StoreError> {

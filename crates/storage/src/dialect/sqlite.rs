@@ -154,6 +154,23 @@ impl Db {
         Ok(found)
     }
 
+    /// Hands rows to `take` until it wants no more.
+    pub(crate) fn while_wanted(
+        &self,
+        sql: &str,
+        params: impl Params,
+        mut take: impl FnMut(&mut Columns<'_>) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(classify)?;
+        let mut rows = statement.query(params).map_err(classify)?;
+        while let Some(row) = rows.next().map_err(classify)? {
+            if !take(&mut Columns::of(row))? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether there is such a row.
     pub(crate) fn exists(&self, sql: &str, params: impl Params) -> Result<bool, StoreError> {
         Ok(self.first(sql, params, |_| Ok(()))?.is_some())
