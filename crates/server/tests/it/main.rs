@@ -9,4 +9,6 @@ mod house;
 mod one_owner;
 mod side_by_side;
 mod strace;
+mod terminal;
 mod tidy;
+mod undo;

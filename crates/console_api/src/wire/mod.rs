@@ -1,0 +1,3 @@
+//! The console's own JSON.
+
+pub(crate) mod history;
