@@ -6,6 +6,7 @@
 
 mod agents;
 mod apply;
+mod backup;
 mod block_history;
 mod blocks;
 mod cache;
@@ -18,18 +19,24 @@ mod error;
 mod messages;
 mod migrate;
 mod owners;
+mod repair;
 mod report;
+mod restore;
 mod runs;
 mod snapshots;
+mod soundness;
 mod store;
 mod texts;
 mod tools;
 mod writer;
 
 pub use agents::AgentFilter;
+pub use backup::Backup;
 pub use block_history::{BlockEdit, BlockVersion};
 pub use commit::{BlockEditor, Change, Commit, Committed, RunUpdate};
 pub use error::{DatabaseError, StoreError};
 pub use messages::MessageFilter;
 pub use report::StoreReport;
+pub use restore::{Restored, examine, restore};
+pub use soundness::{Area, Problem};
 pub use store::{Store, StoreConfig};

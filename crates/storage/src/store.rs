@@ -9,14 +9,15 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread;
 
 use domain::Timestamp;
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 
+use crate::backup::{self, BackupRoom};
 use crate::cache::Cache;
 use crate::commit::{Commit, Committed};
 use crate::dialect::Db;
 use crate::error::{DatabaseError, StoreError};
 use crate::writer::{Work, Writer};
-use crate::{migrate, owners};
+use crate::{migrate, owners, restore};
 
 /// Where the store is and how much it may take.
 #[derive(Debug, Clone)]
@@ -57,11 +58,14 @@ struct Shared {
     cache: Arc<Cache>,
     /// Each thread drops its sender when it has ended and its connection is closed.
     ended: Mutex<Vec<oneshot::Receiver<()>>>,
+    backups: BackupRoom,
 }
 
 impl Store {
     /// Opens the database, making it where there is none, and brings it up to date.
     pub fn open(config: &StoreConfig, now: Timestamp) -> Result<Self, StoreError> {
+        backup::remove_leftovers(&config.path)?;
+        restore::remove_leftovers(&config.path)?;
         let db = Db::open_writer(&config.path, config.max_bytes)?;
         migrate::migrate(&db)?;
         owners::ensure_default(&db, now)?;
@@ -80,7 +84,8 @@ impl Store {
         let writer = Writer { db, cache: cache.clone(), inbox, checkpoints };
         ended.push(start("store-writer", move || writer.run())?);
         let lines = RwLock::new(Some(Lines { commits, reads }));
-        Ok(Self { shared: Arc::new(Shared { lines, cache, ended: Mutex::new(ended) }) })
+        let backups = BackupRoom::new(&config.path);
+        Ok(Self { shared: Arc::new(Shared { lines, cache, ended: Mutex::new(ended), backups }) })
     }
 
     /// Applies all changes of a commit or none. They are on the disk when this returns. Whoever stops waiting takes
@@ -100,6 +105,7 @@ impl Store {
     pub async fn close(self) {
         let lines = self.shared.lines.write().unwrap_or_else(PoisonError::into_inner).take();
         drop(lines);
+        self.shared.backups.close();
         let ended = std::mem::take(&mut *self.shared.ended.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in ended {
             // Nothing is ever sent: the error is the sign that the thread has ended.
@@ -107,7 +113,7 @@ impl Store {
         }
     }
 
-    async fn write<T>(
+    pub(crate) async fn write<T>(
         &self,
         work: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> Work,
     ) -> Result<T, StoreError> {
@@ -136,6 +142,17 @@ impl Store {
         &self.shared.cache
     }
 
+    pub(crate) fn backups(&self) -> &BackupRoom {
+        &self.shared.backups
+    }
+
+    /// Lets [`Self::close`] wait for one more thread.
+    pub(crate) fn wait_for(&self, thread: oneshot::Receiver<()>) {
+        let mut ended = self.shared.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.retain_mut(|thread| thread.try_recv() == Err(TryRecvError::Empty));
+        ended.push(thread);
+    }
+
     fn with_lines(&self, send: impl FnOnce(&Lines) -> Result<(), StoreError>) -> Result<(), StoreError> {
         let lines = self.shared.lines.read().unwrap_or_else(PoisonError::into_inner);
         lines.as_ref().map_or(Err(StoreError::Closed), send)
@@ -143,7 +160,7 @@ impl Store {
 }
 
 /// Starts a thread and gives a receiver that fails when it has ended.
-fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<oneshot::Receiver<()>, StoreError> {
+pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<oneshot::Receiver<()>, StoreError> {
     let (end, ended) = oneshot::channel();
     thread::Builder::new()
         .name(name.to_owned())

@@ -1,6 +1,7 @@
 //! One suite for the store, through its public interface. Where a test must look past it, it opens the file itself.
 #![cfg(test)]
 
+mod backups;
 mod block_history;
 mod blocks;
 mod commits;
@@ -11,4 +12,5 @@ mod listings;
 mod owners;
 mod races;
 mod reopening;
+mod repairs;
 mod snapshots;
