@@ -1,5 +1,6 @@
 //! One file for each noun of the console.
 
+mod backup;
 mod blocks;
 
 use axum::Router;
@@ -11,6 +12,7 @@ use crate::ConsoleApi;
 pub(crate) fn all() -> Router<ConsoleApi> {
     let block = |verb: &str| format!("/console/v1/agents/{{agent_id}}/blocks/{{block_label}}/{verb}");
     Router::new()
+        .route("/console/v1/backup", get(backup::download))
         .route(&block("history"), get(blocks::history))
         .route(&block("diff"), get(blocks::diff))
         .route(&block("undo"), post(blocks::undo))

@@ -1,14 +1,15 @@
 //! The store and its owner: opened and checked where nobody owns it, asked about where somebody does.
 
 use anyhow::Context;
-use domain::Actor;
+use domain::{Actor, Timestamp};
 use serde_json::Value;
-use storage::{AgentFilter, StoreReport};
+use storage::{AgentFilter, Problem, Store, StoreReport};
 
 use super::agent_models::AgentModel;
 use super::finding::Finding;
 use crate::cli::call::Call;
 use crate::cli::connection::Connection;
+use crate::cli::holdings::{counted, holdings};
 use crate::cli::lookup;
 use crate::cli::wire::{self, AgentView, ModelView};
 use crate::config::Config;
@@ -27,8 +28,17 @@ pub(super) struct StoreSight {
     pub(super) offered: Option<Vec<String>>,
 }
 
+/// What to do about a store that is not sound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Treatment {
+    /// Only look.
+    Look,
+    /// Make right what can be made from the rows.
+    Repair,
+}
+
 /// Looks at the store of the data directory.
-pub(super) async fn look(config: &Config) -> StoreSight {
+pub(super) async fn look(config: &Config, treatment: Treatment) -> StoreSight {
     let unseen = match data_dir::store_file(&config.data_dir).try_exists() {
         Ok(true) => None,
         Ok(false) => Some("nothing is stored yet"),
@@ -38,8 +48,16 @@ pub(super) async fn look(config: &Config) -> StoreSight {
         return StoreSight { findings: vec![Finding::note("store", text)], ..StoreSight::default() };
     }
     match data_dir::claim(&config.data_dir) {
-        Ok(Ownership::Ours(directory)) => open(&directory).await,
-        Ok(Ownership::Theirs(owner)) => ask(config, &owner).await,
+        Ok(Ownership::Ours(directory)) => open(&directory, treatment).await,
+        Ok(Ownership::Theirs(owner)) => {
+            let mut sight = ask(config, &owner).await;
+            if treatment == Treatment::Repair {
+                let text = format!("process {} uses the store, so nothing was repaired", owner.pid);
+                let remedy = "stop it, then run `librarian doctor --repair` again";
+                sight.findings.push(Finding::problem("repair", text, remedy));
+            }
+            sight
+        }
         Err(error) => {
             let remedy = "check who owns the directory and its files, and whether another librarian is just starting";
             let finding = Finding::problem("store", format!("{error:#}"), remedy);
@@ -49,10 +67,11 @@ pub(super) async fn look(config: &Config) -> StoreSight {
 }
 
 /// Checks a store that nobody else uses.
-async fn open(directory: &OwnedDirectory) -> StoreSight {
+async fn open(directory: &OwnedDirectory, treatment: Treatment) -> StoreSight {
     let file = directory.store_path();
     let remedy = format!(
-        "keep a copy of {} and the files beside it, then put a backup in their place or move them away to begin anew",
+        "put a backup in its place with `librarian restore FILE --force`, which keeps what is there; without one, keep \
+         a copy of {} and the files beside it, then move them away to begin anew",
         file.display()
     );
     let broken = |error: anyhow::Error| StoreSight {
@@ -63,7 +82,15 @@ async fn open(directory: &OwnedDirectory) -> StoreSight {
         Ok(store) => store,
         Err(error) => return broken(error),
     };
-    let checked = store.check().await.context("the store could not be checked");
+    let mut findings = vec![Finding::fine("server", "none runs")];
+    let repaired = match treatment {
+        Treatment::Look => Ok(()),
+        Treatment::Repair => repair(&store, &mut findings).await,
+    };
+    let checked = match repaired {
+        Ok(()) => store.check().await.context("the store could not be checked"),
+        Err(error) => Err(error),
+    };
     let filter = AgentFilter { limit: MAX_AGENTS, ascending: true, ..AgentFilter::default() };
     let agents = store.agents(Actor::default_user().organization, &filter).await.unwrap_or_default();
     store.close().await;
@@ -71,22 +98,30 @@ async fn open(directory: &OwnedDirectory) -> StoreSight {
         Ok(report) => report,
         Err(error) => return broken(error),
     };
-    let mut findings = vec![Finding::fine("server", "none runs")];
     findings.extend(soundness(&report, &remedy));
     let agents = agents.iter().map(|agent| AgentModel::new(&agent.name, agent.llm_config.handle.as_str())).collect();
     StoreSight { findings, agents, offered: None }
 }
 
+/// Makes right what can be, and says what was wrong and what was done.
+async fn repair(store: &Store, findings: &mut Vec<Finding>) -> anyhow::Result<()> {
+    let before = store.check().await.context("the store could not be checked")?;
+    let wrong = before.problems.iter().filter(|problem| problem.can_be_repaired());
+    findings.extend(wrong.map(|problem| Finding::note("repair", format!("was wrong: {problem}"))));
+    let done = store.repair(Timestamp::now()).await.context("the store could not be repaired")?;
+    findings.extend(done.into_iter().map(|text| Finding::fine("repair", text)));
+    Ok(())
+}
+
 fn soundness(report: &StoreReport, remedy: &str) -> Vec<Finding> {
-    let StoreReport { agents, messages, blocks, schema_version, bytes, .. } = report;
-    let kib = bytes.div_ceil(1024);
-    let [agents, messages, blocks] =
-        [(*agents, "agent"), (*messages, "message"), (*blocks, "block")].map(|(count, noun)| counted(count, noun));
-    let holds = format!("{agents}, {messages}, {blocks}; schema {schema_version}, {kib} KiB");
+    let holds = holdings(report);
     if report.problems.is_empty() {
         return vec![Finding::fine("store", format!("sound: {holds}"))];
     }
-    let damage = |problem: &String| Finding::problem("store", format!("damaged: {problem}"), remedy);
+    let damage = |problem: &Problem| {
+        let remedy = if problem.can_be_repaired() { "run `librarian doctor --repair`" } else { remedy };
+        Finding::problem("store", format!("damaged: {problem}"), remedy)
+    };
     let mut findings: Vec<Finding> = report.problems.iter().map(damage).collect();
     findings.push(Finding::note("store", holds));
     findings
@@ -117,10 +152,6 @@ async fn ask(config: &Config, owner: &Owner) -> StoreSight {
     }
 }
 
-fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
 async fn answers(config: &Config) -> anyhow::Result<(String, Vec<AgentView>, Vec<String>)> {
     let connection = Connection::open(config).await?;
     let asked = connection.during(async |connection: &mut Connection<'_>| {
@@ -136,6 +167,8 @@ async fn answers(config: &Config) -> anyhow::Result<(String, Vec<AgentView>, Vec
 
 #[cfg(test)]
 mod tests {
+    use storage::Area;
+
     use super::*;
 
     #[test]
@@ -152,7 +185,11 @@ mod tests {
             runs: 1,
         };
         assert!(soundness(&report, "x").iter().all(|finding| !finding.is_problem()));
-        report.problems = vec!["a".to_owned(), "b".to_owned()];
-        assert_eq!(soundness(&report, "x").iter().filter(|finding| finding.is_problem()).count(), 2);
+        let problem = |area, text: &str| Problem { area, text: text.to_owned() };
+        report.problems = vec![problem(Area::File, "a"), problem(Area::Index, "b")];
+        let findings = soundness(&report, "x");
+        assert_eq!(findings.iter().filter(|finding| finding.is_problem()).count(), 2);
+        let told = format!("{findings:?}");
+        assert!(told.contains("Some(\"x\")") && told.contains("doctor --repair"), "{told}");
     }
 }
