@@ -21,22 +21,31 @@ use crate::store::{Store, start};
 const PIECE_BYTES: usize = 256 * 1024;
 const PIECES_WAITING: usize = 4;
 
-/// What backups of one store share.
-pub(crate) struct BackupRoom {
-    path: PathBuf,
+/// What is done beside reading and writing, on threads and connections of their own.
+pub(crate) struct SideWork {
+    pub(crate) path: PathBuf,
     /// One at a time: each needs as much of the disk as the database.
-    places: Arc<Semaphore>,
+    backups: Arc<Semaphore>,
+    /// One at a time: each reads the whole database.
+    pub(crate) checks: Arc<Semaphore>,
     closing: Arc<AtomicBool>,
 }
 
-impl BackupRoom {
+impl SideWork {
     pub(crate) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), places: Arc::new(Semaphore::new(1)), closing: Arc::default() }
+        let one = || Arc::new(Semaphore::new(1));
+        Self { path: path.to_owned(), backups: one(), checks: one(), closing: Arc::default() }
     }
 
     /// Ends a copy that is being made.
     pub(crate) fn close(&self) {
         self.closing.store(true, Ordering::SeqCst);
+    }
+
+    /// That somebody else is at it.
+    pub(crate) fn taken(&self, what: &str) -> StoreError {
+        let name = self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        StoreError::conflict("store", name, format!("is being {what} already: wait until that is done"))
     }
 }
 
@@ -60,11 +69,8 @@ impl Store {
     /// Copies the database. Everything that was committed before this call is in the copy. Whoever drops the future or
     /// the copy ends the work.
     pub async fn back_up(&self) -> Result<Backup, StoreError> {
-        let room = self.backups();
-        let name = room.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let place = Arc::clone(&room.places)
-            .try_acquire_owned()
-            .map_err(|_| StoreError::conflict("store", name, "is being backed up already: wait until that is done"))?;
+        let room = self.side_work();
+        let place = Arc::clone(&room.backups).try_acquire_owned().map_err(|_| room.taken("backed up"))?;
         let (reply, answer) = oneshot::channel();
         let (copied, copying) = oneshot::channel();
         let work = Work { path: room.path.clone(), closing: room.closing.clone(), reply, copying: copied, place };

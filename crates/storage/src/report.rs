@@ -1,9 +1,13 @@
 //! How the store is: what `doctor` shows.
 
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
 use crate::dialect::Db;
 use crate::error::StoreError;
 use crate::soundness::{self, Problem};
-use crate::store::Store;
+use crate::store::{Store, start};
 
 /// The state of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,9 +26,21 @@ pub struct StoreReport {
 }
 
 impl Store {
-    /// Checks the whole database, which takes a while if it is large.
+    /// Checks the whole database as it is now, which takes a while if it is large. It has a connection of its own, so
+    /// that nobody waits for it; one check at a time.
     pub async fn check(&self) -> Result<StoreReport, StoreError> {
-        self.read(|db| db.consistently(report)).await
+        self.ensure_open()?;
+        let room = self.side_work();
+        let place = Arc::clone(&room.checks).try_acquire_owned().map_err(|_| room.taken("checked"))?;
+        let (reply, answer) = oneshot::channel();
+        let path = room.path.clone();
+        // Nobody waits for its end when the store closes: it only reads, and it can't be interrupted.
+        start("store-check", move || {
+            let checked = Db::open_reader(&path).and_then(|db| db.consistently(report));
+            drop(place);
+            reply.send(checked).unwrap_or_default();
+        })?;
+        answer.await.unwrap_or(Err(StoreError::Closed))
     }
 }
 

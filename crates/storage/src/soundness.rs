@@ -31,6 +31,20 @@ pub enum Area {
     Context,
 }
 
+impl Area {
+    /// One word for programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Index => "index",
+            Self::Reference => "reference",
+            Self::Derived => "derived",
+            Self::History => "history",
+            Self::Context => "context",
+        }
+    }
+}
+
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {

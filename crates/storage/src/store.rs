@@ -11,7 +11,7 @@ use std::thread;
 use domain::Timestamp;
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
-use crate::backup::{self, BackupRoom};
+use crate::backup::{self, SideWork};
 use crate::cache::Cache;
 use crate::commit::{Commit, Committed};
 use crate::dialect::Db;
@@ -58,7 +58,7 @@ struct Shared {
     cache: Arc<Cache>,
     /// Each thread drops its sender when it has ended and its connection is closed.
     ended: Mutex<Vec<oneshot::Receiver<()>>>,
-    backups: BackupRoom,
+    side_work: SideWork,
 }
 
 impl Store {
@@ -84,8 +84,8 @@ impl Store {
         let writer = Writer { db, cache: cache.clone(), inbox, checkpoints };
         ended.push(start("store-writer", move || writer.run())?);
         let lines = RwLock::new(Some(Lines { commits, reads }));
-        let backups = BackupRoom::new(&config.path);
-        Ok(Self { shared: Arc::new(Shared { lines, cache, ended: Mutex::new(ended), backups }) })
+        let side_work = SideWork::new(&config.path);
+        Ok(Self { shared: Arc::new(Shared { lines, cache, ended: Mutex::new(ended), side_work }) })
     }
 
     /// Applies all changes of a commit or none. They are on the disk when this returns. Whoever stops waiting takes
@@ -105,7 +105,7 @@ impl Store {
     pub async fn close(self) {
         let lines = self.shared.lines.write().unwrap_or_else(PoisonError::into_inner).take();
         drop(lines);
-        self.shared.backups.close();
+        self.shared.side_work.close();
         let ended = std::mem::take(&mut *self.shared.ended.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in ended {
             // Nothing is ever sent: the error is the sign that the thread has ended.
@@ -142,8 +142,13 @@ impl Store {
         &self.shared.cache
     }
 
-    pub(crate) fn backups(&self) -> &BackupRoom {
-        &self.shared.backups
+    pub(crate) fn side_work(&self) -> &SideWork {
+        &self.shared.side_work
+    }
+
+    /// Refuses a store that was closed.
+    pub(crate) fn ensure_open(&self) -> Result<(), StoreError> {
+        self.with_lines(|_| Ok(()))
     }
 
     /// Lets [`Self::close`] wait for one more thread.

@@ -2,6 +2,7 @@
 
 mod backup;
 mod blocks;
+mod store;
 
 use axum::Router;
 use axum::routing::{get, post};
@@ -13,6 +14,7 @@ pub(crate) fn all() -> Router<ConsoleApi> {
     let block = |verb: &str| format!("/console/v1/agents/{{agent_id}}/blocks/{{block_label}}/{verb}");
     Router::new()
         .route("/console/v1/backup", get(backup::download))
+        .route("/console/v1/store", get(store::check))
         .route(&block("history"), get(blocks::history))
         .route(&block("diff"), get(blocks::diff))
         .route(&block("undo"), post(blocks::undo))

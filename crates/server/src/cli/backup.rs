@@ -16,7 +16,7 @@ use storage::StoreReport;
 
 use crate::cli::call::Call;
 use crate::cli::connection::Connection;
-use crate::cli::holdings::holdings;
+use crate::cli::holdings::Holdings;
 use crate::cli::output::{Output, warn};
 use crate::cli::replies::CUT_OFF;
 use crate::config::{CONFIG_FILE, Config};
@@ -56,7 +56,7 @@ pub(crate) async fn run(config: &Config, flags: &BackupFlags, output: &Output) -
     };
     check_free(&file, flags.force)?;
     aside.take_place(&file)?;
-    output.line(&format!("Backed up to {}: {}.", file.display(), holdings(&report)));
+    output.line(&format!("Backed up to {}: {}.", file.display(), Holdings::from(&report)));
     output.line(&format!(
         "It holds every agent with its memory. Not in it: {CONFIG_FILE}, keys, and your own texts in {}.",
         system_prompts::FOLDER

@@ -106,6 +106,12 @@ impl<'a> Connection<'a> {
         Err(anyhow!(reason(status, &serde_json::from_slice(&body).unwrap_or_default())))
     }
 
+    /// Sends a call whose answer may take as long as it takes.
+    pub(crate) async fn ask_patiently(&mut self, call: &Call) -> anyhow::Result<Value> {
+        let body = self.open_answer(call).await?.bytes().await.map_err(reqwest::Error::without_url).context(CUT_OFF)?;
+        read_json(&body)
+    }
+
     async fn send(
         &mut self,
         call: &Call,

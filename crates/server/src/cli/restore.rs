@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail, ensure};
 use domain::Timestamp;
 
-use crate::cli::holdings::holdings;
+use crate::cli::holdings::Holdings;
 use crate::cli::output::Output;
 use crate::config::Config;
 use crate::data_dir::{self, Ownership};
@@ -41,7 +41,7 @@ pub(crate) async fn run(config: &Config, flags: &RestoreFlags, output: &Output) 
     check_free(&flags.file, &store, flags.force)?;
     let restored = storage::restore(&flags.file, &store, Timestamp::now());
     let restored = restored.await.with_context(|| format!("{shown} was not restored; nothing has changed"))?;
-    output.line(&format!("Restored into {}: {}.", directory.path().display(), holdings(&restored.report)));
+    output.line(&format!("Restored into {}: {}.", directory.path().display(), Holdings::from(&restored.report)));
     if let Some(kept) = &restored.kept {
         output.line(&format!("What was stored before is kept as {}.", kept.display()));
     }

@@ -258,6 +258,9 @@ async fn the_doctor_repairs_what_follows_from_the_rows() -> Result<()> {
     ensure!(
         findings(&refused)?.iter().any(|(subject, text)| subject == "repair" && text.contains("nothing was repaired"))
     );
+    // A server that runs is asked to look.
+    let seen = answer(&server, &["doctor"])?;
+    ensure!(seen.contains("sound: 1 agent") && seen.contains("Nothing is wrong."), "{seen}");
     server.stop().await?;
     let raw = rusqlite::Connection::open(server.data_dir().join(DATABASE))?;
     raw.execute_batch("update conversation set message_count = 99")?;
@@ -265,7 +268,7 @@ async fn the_doctor_repairs_what_follows_from_the_rows() -> Result<()> {
     let ill = typed(&server, &["doctor"])?;
     let told = String::from_utf8_lossy(&ill.stdout).into_owned();
     ensure!(!ill.status.success() && told.contains("counts 99 messages and has 1"), "{told}");
-    ensure!(told.contains("what to do: run `librarian doctor --repair`"), "{told}");
+    ensure!(told.contains("then run `librarian doctor --repair`"), "{told}");
     let mended = answer(&server, &["doctor", "--repair"])?;
     for expected in [
         "was wrong: conversation",

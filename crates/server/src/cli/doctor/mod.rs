@@ -1,7 +1,7 @@
 //! `librarian doctor`: looks at everything that can be wrong with an installation, and says what to do about it.
 //!
 //! It changes nothing but what opening the store changes, unless it is asked to repair. A store that a running process
-//! owns is not opened a second time; that process is asked instead, and nothing of it is repaired.
+//! owns is not opened a second time; that process checks it instead, and nothing of it is repaired.
 
 mod agent_models;
 mod finding;

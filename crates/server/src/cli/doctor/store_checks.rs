@@ -1,7 +1,10 @@
 //! The store and its owner: opened and checked where nobody owns it, asked about where somebody does.
 
+use std::path::Path;
+
 use anyhow::Context;
 use domain::{Actor, Timestamp};
+use serde::Deserialize;
 use serde_json::Value;
 use storage::{AgentFilter, Problem, Store, StoreReport};
 
@@ -9,7 +12,7 @@ use super::agent_models::AgentModel;
 use super::finding::Finding;
 use crate::cli::call::Call;
 use crate::cli::connection::Connection;
-use crate::cli::holdings::{counted, holdings};
+use crate::cli::holdings::Holdings;
 use crate::cli::lookup;
 use crate::cli::wire::{self, AgentView, ModelView};
 use crate::config::Config;
@@ -68,12 +71,7 @@ pub(super) async fn look(config: &Config, treatment: Treatment) -> StoreSight {
 
 /// Checks a store that nobody else uses.
 async fn open(directory: &OwnedDirectory, treatment: Treatment) -> StoreSight {
-    let file = directory.store_path();
-    let remedy = format!(
-        "put a backup in its place with `librarian restore FILE --force`, which keeps what is there; without one, keep \
-         a copy of {} and the files beside it, then move them away to begin anew",
-        file.display()
-    );
+    let remedy = replacement(&directory.store_path());
     let broken = |error: anyhow::Error| StoreSight {
         findings: vec![Finding::problem("store", format!("{error:#}"), remedy.clone())],
         ..StoreSight::default()
@@ -98,7 +96,7 @@ async fn open(directory: &OwnedDirectory, treatment: Treatment) -> StoreSight {
         Ok(report) => report,
         Err(error) => return broken(error),
     };
-    findings.extend(soundness(&report, &remedy));
+    findings.extend(soundness(&Checkup::from(&report), &remedy));
     let agents = agents.iter().map(|agent| AgentModel::new(&agent.name, agent.llm_config.handle.as_str())).collect();
     StoreSight { findings, agents, offered: None }
 }
@@ -113,34 +111,62 @@ async fn repair(store: &Store, findings: &mut Vec<Finding>) -> anyhow::Result<()
     Ok(())
 }
 
-fn soundness(report: &StoreReport, remedy: &str) -> Vec<Finding> {
-    let holds = holdings(report);
-    if report.problems.is_empty() {
+/// What a check found, by whichever process.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Checkup {
+    #[serde(flatten)]
+    holdings: Holdings,
+    problems: Vec<Complaint>,
+}
+
+/// Something that is wrong.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Complaint {
+    text: String,
+    repairable: bool,
+}
+
+impl From<&StoreReport> for Checkup {
+    fn from(report: &StoreReport) -> Self {
+        let complaint =
+            |problem: &Problem| Complaint { text: problem.text.clone(), repairable: problem.can_be_repaired() };
+        Self { holdings: report.into(), problems: report.problems.iter().map(complaint).collect() }
+    }
+}
+
+fn soundness(checkup: &Checkup, remedy: &str) -> Vec<Finding> {
+    let holds = checkup.holdings.to_string();
+    if checkup.problems.is_empty() {
         return vec![Finding::fine("store", format!("sound: {holds}"))];
     }
-    let damage = |problem: &Problem| {
-        let remedy = if problem.can_be_repaired() { "run `librarian doctor --repair`" } else { remedy };
-        Finding::problem("store", format!("damaged: {problem}"), remedy)
+    let damage = |Complaint { text, repairable }: &Complaint| {
+        let remedy =
+            if *repairable { "stop the server if one runs, then run `librarian doctor --repair`" } else { remedy };
+        Finding::problem("store", format!("damaged: {text}"), remedy)
     };
-    let mut findings: Vec<Finding> = report.problems.iter().map(damage).collect();
+    let mut findings: Vec<Finding> = checkup.problems.iter().map(damage).collect();
     findings.push(Finding::note("store", holds));
     findings
+}
+
+/// What to do about damage that can't be repaired.
+fn replacement(file: &Path) -> String {
+    format!(
+        "put a backup in its place with `librarian restore FILE --force`, which keeps what is there; without one, keep \
+         a copy of {} and the files beside it, then move them away to begin anew",
+        file.display()
+    )
 }
 
 /// Asks the process that owns the store.
 async fn ask(config: &Config, owner: &Owner) -> StoreSight {
     let at = format!("process {} at http://{}", owner.pid, owner.address);
     match answers(config).await {
-        Ok((version, agents, offered)) => {
-            let counted = format!(
-                "{}. Messages are not counted and the file is not checked while that process uses it: stop it and run \
-                 `librarian doctor` again to check it",
-                counted(agents.len() as u64, "agent")
-            );
-            let findings = vec![
-                Finding::fine("server", format!("version {version} answers as {at}")),
-                Finding::note("store", counted),
-            ];
+        Ok(Asked { version, checkup, agents, offered }) => {
+            let mut findings = vec![Finding::fine("server", format!("version {version} answers as {at}"))];
+            findings.extend(soundness(&checkup, &replacement(&data_dir::store_file(&config.data_dir))));
             let agents = agents.iter().map(|agent| AgentModel::new(&agent.name, &agent.model)).collect();
             StoreSight { findings, agents, offered: Some(offered) }
         }
@@ -152,42 +178,40 @@ async fn ask(config: &Config, owner: &Owner) -> StoreSight {
     }
 }
 
-async fn answers(config: &Config) -> anyhow::Result<(String, Vec<AgentView>, Vec<String>)> {
+/// What a running process tells.
+struct Asked {
+    version: String,
+    checkup: Checkup,
+    agents: Vec<AgentView>,
+    offered: Vec<String>,
+}
+
+async fn answers(config: &Config) -> anyhow::Result<Asked> {
     let connection = Connection::open(config).await?;
     let asked = connection.during(async |connection: &mut Connection<'_>| {
         let health: Value = connection.ask(&Call::get("/health")).await?.ok()?;
+        let version = health["version"].as_str().unwrap_or("unknown").to_owned();
         let agents = lookup::all(connection).await?;
         let agents = agents.iter().map(wire::read).collect::<anyhow::Result<Vec<AgentView>>>()?;
         let models: Vec<ModelView> = wire::read(&connection.ask(&Call::get("/v1/models/")).await?.ok()?)?;
-        let version = health["version"].as_str().unwrap_or("unknown").to_owned();
-        Ok((version, agents, models.into_iter().map(|model| model.handle).collect()))
+        let offered = models.into_iter().map(|model| model.handle).collect();
+        let checkup = wire::read(&connection.ask_patiently(&Call::get("/console/v1/store")).await?)?;
+        Ok(Asked { version, checkup, agents, offered })
     });
     asked.await
 }
 
 #[cfg(test)]
 mod tests {
-    use storage::Area;
-
     use super::*;
 
     #[test]
     fn damage_is_a_problem_each() {
-        let mut report = StoreReport {
-            problems: Vec::new(),
-            schema_version: 1,
-            bytes: 4097,
-            agents: 1,
-            conversations: 1,
-            messages: 3,
-            blocks: 2,
-            tools: 9,
-            runs: 1,
-        };
-        assert!(soundness(&report, "x").iter().all(|finding| !finding.is_problem()));
-        let problem = |area, text: &str| Problem { area, text: text.to_owned() };
-        report.problems = vec![problem(Area::File, "a"), problem(Area::Index, "b")];
-        let findings = soundness(&report, "x");
+        let mut checkup = Checkup::default();
+        assert!(soundness(&checkup, "x").iter().all(|finding| !finding.is_problem()));
+        let complaint = |text: &str, repairable| Complaint { text: text.to_owned(), repairable };
+        checkup.problems = vec![complaint("a", false), complaint("b", true)];
+        let findings = soundness(&checkup, "x");
         assert_eq!(findings.iter().filter(|finding| finding.is_problem()).count(), 2);
         let told = format!("{findings:?}");
         assert!(told.contains("Some(\"x\")") && told.contains("doctor --repair"), "{told}");
