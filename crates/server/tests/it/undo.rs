@@ -176,6 +176,38 @@ async fn an_undo_changes_a_shared_block_for_all() -> Result<()> {
 }
 
 #[tokio::test]
+async fn edits_and_undos_at_once_lose_nothing() -> Result<()> {
+    let server = TestServer::start(setup().env("LIBRARIAN_API_KEY", "a-long-key-for-tests")).await?;
+    let client = server.client()?.with_header("authorization", "Bearer a-long-key-for-tests")?;
+    let agent = create_agent(&client, "diary", "builtin/guide").await?;
+    let (block, console) =
+        (format!("/v1/agents/{agent}/core-memory/blocks/human"), format!("/console/v1/agents/{agent}/blocks/human"));
+    let undo = format!("{console}/undo");
+    let edit = async |who: usize| -> Result<usize> {
+        let mut changes = 0;
+        for round in 0..12 {
+            let reply = match who % 3 {
+                0 => client.post(&undo, &json!({})).await?,
+                _ => client.patch(&block, &json!({"value": format!("{who} wrote {round}")})).await?,
+            };
+            ensure!(reply.status == 200 || reply.status == 409, "{}", reply.text());
+            changes += usize::from(reply.status == 200);
+        }
+        Ok(changes)
+    };
+    let changes: usize = futures_util::future::try_join_all((0..6).map(edit)).await?.iter().sum();
+    let history = client.get(&format!("{console}/history?limit=1000")).await?.ok()?;
+    let versions: Vec<u64> =
+        history["changes"].as_array().context("changes")?.iter().filter_map(|one| one["version"].as_u64()).collect();
+    ensure!(versions == (1..=changes as u64 + 1).rev().collect::<Vec<_>>(), "{changes} changes, {versions:?}");
+    // Now nobody disturbs: every change that still stands can be undone, down to the first text.
+    while client.post(&undo, &json!({})).await?.status == 200 {}
+    ensure!(client.get(&block).await?.ok()?["value"] == "", "not the first text");
+    ensure!(client.get("/console/v1/store").await?.ok()?["problems"] == json!([]));
+    Ok(())
+}
+
+#[tokio::test]
 async fn the_console_is_closed_to_all_but_its_keys() -> Result<()> {
     let open = TestServer::start(setup()).await?;
     let id = |agents: Value| agents[0]["id"].as_str().map(str::to_owned).context("the first agent");
