@@ -321,6 +321,7 @@ impl Driver<'_> {
         step.stop_reason = close.stop;
         let changes = StepChanges {
             input: &self.input,
+            kind: agent.kind,
             system: &open.system,
             new_system: open.new_system.clone(),
             context: &snapshot.context,

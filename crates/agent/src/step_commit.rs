@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use domain::seams::tool_executor::ArchivalChange;
-use domain::{Block, Memory, MemoryChange, Message, Run, RunStatus, Step, StepStatus, StopReason, Timestamp, Usage};
+use domain::{
+    AgentType, Block, Memory, MemoryChange, Message, Run, RunStatus, Step, StepStatus, StopReason, Timestamp, Usage,
+};
 use storage::{BlockEditor, Change, Commit, RunUpdate};
 
 use crate::input::RunInput;
@@ -70,6 +72,7 @@ pub(crate) struct StepEdits {
 /// Everything that one step changes.
 pub(crate) struct StepChanges<'a> {
     pub(crate) input: &'a RunInput,
+    pub(crate) kind: AgentType,
     pub(crate) system: &'a SystemMessage,
     /// The system message itself, where the conversation had none.
     pub(crate) new_system: Option<Arc<Message>>,
@@ -109,7 +112,13 @@ impl StepChanges<'_> {
         commit.changes.push(Change::InsertStep(Box::new(self.step)));
         commit.changes.push(Change::InsertMessages(messages));
         commit.changes.push(context);
-        commit.changes.extend(memory_changes(self.input, self.before, &self.edits.memory, self.at));
+        commit.changes.extend(memory_changes(
+            self.input,
+            block_editor(self.kind, self.input),
+            self.before,
+            &self.edits.memory,
+            self.at,
+        ));
         commit.changes.extend(archival_changes(self.input, &self.edits.archival));
         commit
     }
@@ -147,8 +156,28 @@ fn archival_changes(input: &RunInput, edits: &[ArchivalChange]) -> Vec<Change> {
     changes
 }
 
+/// How the history names who edits memory in this run.
+fn block_editor(kind: AgentType, input: &RunInput) -> BlockEditor {
+    match kind {
+        AgentType::Sleeptime | AgentType::VoiceSleeptime => BlockEditor::Sleeptime(input.run),
+        AgentType::Memgpt
+        | AgentType::MemgptV2
+        | AgentType::LettaV1
+        | AgentType::React
+        | AgentType::Workflow
+        | AgentType::SplitThread
+        | AgentType::VoiceConvo => BlockEditor::Tool(input.run),
+    }
+}
+
 /// Memory edits as changes of the store: several edits of one block become one new version of it.
-fn memory_changes(input: &RunInput, before: &Memory, edits: &[MemoryChange], at: Timestamp) -> Vec<Change> {
+fn memory_changes(
+    input: &RunInput,
+    editor: BlockEditor,
+    before: &Memory,
+    edits: &[MemoryChange],
+    at: Timestamp,
+) -> Vec<Change> {
     if edits.is_empty() {
         return Vec::new();
     }
@@ -159,7 +188,6 @@ fn memory_changes(input: &RunInput, before: &Memory, edits: &[MemoryChange], at:
             tracing::error!(%error, run = %input.run, "a memory edit could not be repeated");
         }
     }
-    let editor = BlockEditor::Tool(input.run);
     let agent = input.agent;
     let gone = before.blocks().iter().filter(|block| after.by_id(block.id).is_none());
     let mut changes: Vec<Change> = gone.map(|block| Change::DetachBlock { agent, block: block.id }).collect();

@@ -13,7 +13,11 @@ mod modify_block;
 mod names;
 mod permits;
 pub mod request;
+mod undo_block;
+mod undo_plan;
 
 pub use agent::events;
 pub use dispatcher::{DispatchConfig, Dispatcher};
 pub use permits::QueueLimits;
+pub use undo_block::{UndoError, UndoRequest, Undone};
+pub use undo_plan::{Direction, UndoStep};

@@ -9,7 +9,7 @@ use crate::agent_spec::AgentError;
 use crate::dispatcher::Dispatcher;
 
 /// How often a change is made again because somebody else was faster.
-const MAX_TRIES: u32 = 8;
+pub(crate) const MAX_TRIES: u32 = 8;
 
 impl Dispatcher {
     /// Replaces the agent's block of that label by what `change` makes of it. Where somebody else changed the block in

@@ -2,6 +2,10 @@
 //!
 //! There is one path for authentication and this is it; it leaves an [`Actor`] behind, which every door demands.
 //! Doors must never look at keys themselves.
+//!
+//! The console shows and changes the memory of every agent, so it is open to nobody without a key, also where the
+//! other doors want none. Two keys open it: the secret of the data directory's owner, which only this user of the
+//! machine can read, and the operator's own key, which is an admin key for as long as a server has only that one.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,7 +13,7 @@ use domain::Actor;
 use http::{HeaderMap, Method, header};
 
 use crate::config::Config;
-use crate::dialect::Refusal;
+use crate::dialect::{Dialect, Refusal};
 use crate::hosts::AllowedHosts;
 use crate::secret::Secret;
 
@@ -54,7 +58,12 @@ impl Gate {
     pub(crate) fn admit(&self, method: &Method, uri: &http::Uri, headers: &HeaderMap) -> Result<Actor, Refusal> {
         self.hosts.check(uri, headers)?;
         let only_looks = matches!(*method, Method::GET | Method::HEAD);
-        let open = self.policy == KeyPolicy::Open || (only_looks && OPEN_PATHS.contains(&uri.path()));
+        let open = match Dialect::of_path(uri.path()) {
+            Dialect::Console => false,
+            Dialect::Letta | Dialect::OpenAi => {
+                self.policy == KeyPolicy::Open || (only_looks && OPEN_PATHS.contains(&uri.path()))
+            }
+        };
         if open || self.holds_key(headers) { Ok(Actor::default_user()) } else { Err(Refusal::Unauthorized) }
     }
 
@@ -139,6 +148,21 @@ mod tests {
         let gate = gate(KeyPolicy::Open);
         assert_eq!(status(&gate, "/v1/agents/", None), 200);
         assert_eq!(status(&gate, "/v1/agents/", Some(("authorization", "Bearer whatever"))), 200);
+    }
+
+    #[test]
+    fn the_console_always_wants_a_key() {
+        for policy in [KeyPolicy::Open, KeyPolicy::Required] {
+            let gate = gate(policy);
+            for (key, expected) in [
+                (None, 401),
+                (Some(("authorization", "Bearer whatever")), 401),
+                (Some(("authorization", "Bearer owner-secret")), 200),
+                (Some(("authorization", "Bearer operator-key")), 200),
+            ] {
+                assert_eq!(status(&gate, "/console/v1/backup", key), expected, "{policy:?} {key:?}");
+            }
+        }
     }
 
     #[test]

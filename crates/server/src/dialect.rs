@@ -13,6 +13,7 @@ use serde_json::json;
 pub(crate) enum Dialect {
     Letta,
     OpenAi,
+    Console,
 }
 
 impl Dialect {
@@ -21,11 +22,15 @@ impl Dialect {
         match path {
             // Letta lists its models at paths that differ from OpenAI's only by the slash or by a name.
             "/v1/models/" | "/v1/models/embedding" | "/v1/models/embedding/" => Self::Letta,
+            _ if begins_with(path, CONSOLE) => Self::Console,
             _ if OPENAI_ONLY.iter().any(|start| begins_with(path, start)) => Self::OpenAi,
             _ => Self::Letta,
         }
     }
 }
+
+/// Where our own command line and web page come in.
+const CONSOLE: &str = "/console";
 
 /// What OpenAI's clients ask for and Letta's never do, whether it is offered or not.
 const OPENAI_ONLY: [&str; 13] = [
@@ -92,6 +97,7 @@ impl Refusal {
     pub(crate) fn answer(&self, dialect: Dialect) -> Response {
         let body = match dialect {
             Dialect::Letta => json!({ "detail": self.letta_text() }),
+            Dialect::Console => json!({ "error": { "code": self.console_code(), "message": self.console_text() } }),
             Dialect::OpenAi => {
                 let kind = if self.status().is_server_error() { "server_error" } else { "invalid_request_error" };
                 json!({ "error": {
@@ -125,6 +131,36 @@ impl Refusal {
 
     fn letta_text(&self) -> String {
         self.text()
+    }
+
+    fn console_text(&self) -> String {
+        match self {
+            Self::Unauthorized => {
+                "the console wants the API key of this server, or the secret of its data directory".to_owned()
+            }
+            Self::NotFound => "the console has no such route: is the server of another version?".to_owned(),
+            Self::MethodNotAllowed
+            | Self::WrongHost(_)
+            | Self::ForeignOrigin(_)
+            | Self::TooLarge { .. }
+            | Self::TooSlow
+            | Self::CutBody
+            | Self::Internal => self.text(),
+        }
+    }
+
+    fn console_code(&self) -> &'static str {
+        match self {
+            Self::Unauthorized => "unauthorized",
+            Self::WrongHost(_) => "wrong_host",
+            Self::ForeignOrigin(_) => "foreign_origin",
+            Self::NotFound => "not_found",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::TooLarge { .. } => "too_large",
+            Self::TooSlow => "too_slow",
+            Self::CutBody => "cut_body",
+            Self::Internal => "internal_error",
+        }
     }
 
     fn openai_text(&self) -> String {
@@ -171,6 +207,9 @@ mod tests {
             ("/v1/embeddings", Dialect::OpenAi),
             ("/v1/agents/", Dialect::Letta),
             ("/health", Dialect::Letta),
+            ("/console", Dialect::Console),
+            ("/console/v1/backup", Dialect::Console),
+            ("/consoles", Dialect::Letta),
             ("/", Dialect::Letta),
         ] {
             assert_eq!(Dialect::of_path(path), dialect, "{path}");

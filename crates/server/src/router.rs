@@ -48,9 +48,11 @@ pub(crate) fn router(house: &House, gate: Gate) -> Router {
         embedders: embedders.clone(),
         clock: Timestamp::now,
     };
+    let console = console_api::ConsoleApi { dispatcher: house.dispatcher.clone() };
     let doors = Router::new()
         .merge(letta_api::routes().with_state(letta))
         .merge(openai_gateway::routes().with_state(openai))
+        .merge(console_api::routes().with_state(console))
         .route("/health", get(health));
     behind(doors, gate)
 }

@@ -90,6 +90,8 @@ pub(crate) enum Effect {
     },
     /// Runs of any agent ended.
     RunsClosed,
+    /// Anything may be another.
+    Repaired,
 }
 
 /// A member of a context list, and the message itself where the same commit made it.

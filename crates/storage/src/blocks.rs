@@ -1,13 +1,14 @@
-//! Blocks, their history, and which agents have them.
+//! Blocks, and which agents have them. What they were before is in `block_history`.
 //!
 //! A label is kept a second time in the join, where the database sees to it that an agent has no label twice.
 
 use std::sync::Arc;
 
 use domain::block::BlockDraft;
-use domain::{AgentId, Block, BlockId, Label, OrganizationId, RunId, Timestamp, UserId};
+use domain::{AgentId, Block, BlockId, Label, OrganizationId};
 
 use crate::apply::Scope;
+use crate::block_history::remember;
 use crate::commit::BlockEditor;
 use crate::dialect::{Columns, Db, json, micros, params, stored_time, whole};
 use crate::error::StoreError;
@@ -19,20 +20,6 @@ macro_rules! block_columns {
         "b.id, b.organization_id, b.created_by, b.label, b.value, b.char_limit, b.description, b.read_only, \
          b.metadata, b.created_at, b.version, b.updated_at"
     };
-}
-
-/// What a block was at one version.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BlockVersion {
-    pub version: u64,
-    pub label: Label,
-    pub value: String,
-    pub description: Option<String>,
-    pub limit: u32,
-    pub editor: BlockEditor,
-    /// On whose behalf it was changed.
-    pub user: UserId,
-    pub at: Timestamp,
 }
 
 impl Store {
@@ -47,18 +34,6 @@ impl Store {
         .await
     }
 
-    /// All versions of a block, oldest first; the last is the present one.
-    pub async fn block_history(&self, owner: OrganizationId, block: BlockId) -> Result<Vec<BlockVersion>, StoreError> {
-        const SQL: &str = "select version, label, value, description, char_limit, editor, run_id, user_id, at \
-                           from block_history where block_id = $1 and organization_id = $2 order by version";
-        self.read(move |db| {
-            let versions = db.all(SQL, params![block.as_bytes(), owner.as_bytes()], read_version)?;
-            // A block has at least the version that it was made with.
-            if versions.is_empty() { Err(StoreError::not_found("block", block)) } else { Ok(versions) }
-        })
-        .await
-    }
-
     /// An agent's blocks in attach order.
     pub async fn agent_blocks(&self, owner: OrganizationId, agent: AgentId) -> Result<Vec<Arc<Block>>, StoreError> {
         if let Some(warm) = self.cache().agent(owner, agent, |entry| entry.memory.blocks().to_vec()) {
@@ -69,6 +44,22 @@ impl Store {
                 crate::agents::require(db, owner, agent)?;
                 of_agent(db, owner, agent)
             })
+        })
+        .await
+    }
+
+    /// The agents that share a block, oldest first, with their names: at most `limit`.
+    pub async fn block_agents(
+        &self,
+        owner: OrganizationId,
+        block: BlockId,
+        limit: u32,
+    ) -> Result<Vec<(AgentId, String)>, StoreError> {
+        const SQL: &str = "select a.id, a.name from agent_block ab join agent a on a.id = ab.agent_id \
+                           where ab.block_id = $1 and a.organization_id = $2 order by a.ordinal limit $3";
+        self.read(move |db| {
+            let ids = params![block.as_bytes(), owner.as_bytes(), limit];
+            db.all(SQL, ids, |row| Ok((row.id()?, row.text()?)))
         })
         .await
     }
@@ -90,29 +81,8 @@ fn read(row: &mut Columns<'_>) -> Result<Block, StoreError> {
     Block::stored(draft, row.whole()?, row.time()?).map_err(|error| StoreError::Corrupt(error.to_string()))
 }
 
-fn read_label(row: &mut Columns<'_>) -> Result<Label, StoreError> {
+pub(crate) fn read_label(row: &mut Columns<'_>) -> Result<Label, StoreError> {
     Label::new(row.text()?).map_err(|error| StoreError::Corrupt(error.to_string()))
-}
-
-fn read_version(row: &mut Columns<'_>) -> Result<BlockVersion, StoreError> {
-    Ok(BlockVersion {
-        version: row.whole()?,
-        label: read_label(row)?,
-        value: row.text()?,
-        description: row.get()?,
-        limit: row.whole32()?,
-        editor: read_editor(row)?,
-        user: row.id()?,
-        at: row.time()?,
-    })
-}
-
-fn read_editor(row: &mut Columns<'_>) -> Result<BlockEditor, StoreError> {
-    match (row.text()?.as_str(), row.optional_id::<RunId>()?) {
-        ("tool", Some(run)) => Ok(BlockEditor::Tool(run)),
-        ("api", None) => Ok(BlockEditor::Api),
-        (other, _) => Err(StoreError::Corrupt(format!("unknown block editor `{other}`"))),
-    }
 }
 
 /// The agent's blocks in attach order.
@@ -188,7 +158,7 @@ pub(crate) fn update(scope: &Scope<'_>, block: &Block, editor: BlockEditor) -> R
     Ok(stored)
 }
 
-/// Removes a block with its history, from all agents.
+/// Removes a block with its history, from all agents. Nothing of it is kept: who deletes a memory may have to.
 pub(crate) fn delete(scope: &Scope<'_>, block: BlockId) -> Result<(), StoreError> {
     const SQL: [&str; 3] = [
         "delete from agent_block where block_id = $1",
@@ -233,30 +203,6 @@ fn label_taken(error: StoreError, block: BlockId, label: &str) -> StoreError {
         }
         other => other,
     }
-}
-
-fn remember(scope: &Scope<'_>, block: &Block, editor: BlockEditor) -> Result<(), StoreError> {
-    const SQL: &str = "insert into block_history (block_id, version, organization_id, label, value, description, \
-                       char_limit, editor, run_id, user_id, at) \
-                       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
-    let (editor, run) = match editor {
-        BlockEditor::Tool(run) => ("tool", Some(run)),
-        BlockEditor::Api => ("api", None),
-    };
-    let params = params![
-        block.id.as_bytes(),
-        whole(block.version),
-        scope.owner_bytes(),
-        block.label.as_str(),
-        block.value(),
-        block.description,
-        block.limit(),
-        editor,
-        run.as_ref().map(|run| run.as_bytes()),
-        scope.actor.user.as_bytes(),
-        micros(scope.at),
-    ];
-    scope.db.execute(SQL, params).map(drop)
 }
 
 fn check_texts(block: &Block) -> Result<(), StoreError> {

@@ -20,6 +20,14 @@ pub enum BlockEditor {
     Tool(RunId),
     /// A client, through a door.
     Api,
+    /// A run of an agent that tends other agents' memory while they sleep.
+    Sleeptime(RunId),
+    /// It came with an agent that was made elsewhere.
+    Import,
+    /// A person took a change back: the block is again what it was at that version.
+    Undo { to_version: u64 },
+    /// A person made a change that was taken back once more.
+    Redo { to_version: u64 },
 }
 
 /// One change. A [`Commit`] applies its changes in order.
@@ -47,7 +55,7 @@ pub enum Change {
         block: Box<Block>,
         editor: BlockEditor,
     },
-    /// Removes a block everywhere.
+    /// Removes a block everywhere, with its history. Whoever only wants it out of sight detaches it.
     DeleteBlock(BlockId),
     /// Attaches a block as the agent's last; fails with `Conflict` where the label is taken.
     AttachBlock {

@@ -25,13 +25,17 @@ impl Effect {
             | Self::ContextReplaced { conversation: changed, .. } => *changed == conversation,
             Self::PassagesInserted { .. } => false,
             // Blocks and tools are shared: any agent may have them.
-            Self::BlockChanged(_) | Self::BlockDeleted(_) | Self::ToolChanged(_) | Self::RunsClosed => true,
+            Self::BlockChanged(_)
+            | Self::BlockDeleted(_)
+            | Self::ToolChanged(_)
+            | Self::RunsClosed
+            | Self::Repaired => true,
         }
     }
 
     /// Whether a listing of agents might find others after the change.
     pub(crate) fn changes_listings(&self) -> bool {
-        matches!(self, Self::AgentChanged(_) | Self::AgentDeleted(_))
+        matches!(self, Self::AgentChanged(_) | Self::AgentDeleted(_) | Self::Repaired)
     }
 }
 
@@ -74,6 +78,10 @@ impl Entries {
                 }
             }
             Effect::RunsClosed => self.agents.clear(),
+            Effect::Repaired => {
+                self.agents.clear();
+                self.conversations.clear();
+            }
         }
     }
 

@@ -7,8 +7,11 @@ use crate::dialect::Db;
 use crate::error::StoreError;
 
 /// Every migration; the first has number 1.
-const MIGRATIONS: &[&str] =
-    &[include_str!("../migrations/0001_first.sql"), include_str!("../migrations/0002_memories.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/0001_first.sql"),
+    include_str!("../migrations/0002_memories.sql"),
+    include_str!("../migrations/0003_undo.sql"),
+];
 
 /// Runs what is missing, and refuses a file that a newer program has written.
 pub(crate) fn migrate(db: &Db) -> Result<(), StoreError> {
@@ -26,15 +29,22 @@ pub(crate) fn migrate(db: &Db) -> Result<(), StoreError> {
 fn run_missing(db: &Db) -> Result<(), StoreError> {
     // Read again under the lock: another process may have been here in the meantime.
     let found = db.schema_version()?;
-    let known = MIGRATIONS.len();
-    let Some(missing) = MIGRATIONS.get(found as usize..) else {
-        return Err(StoreError::Invalid(format!(
-            "the database has schema version {found} and this program knows versions up to {known}: use a newer program"
-        )));
-    };
+    check_known(found)?;
+    let missing = MIGRATIONS.get(found as usize..).unwrap_or_default();
     for (number, sql) in (found + 1..).zip(missing) {
         db.script(sql)?;
         db.set_schema_version(number)?;
     }
     Ok(())
+}
+
+/// Refuses a schema of a newer program.
+pub(crate) fn check_known(found: u32) -> Result<(), StoreError> {
+    let known = MIGRATIONS.len();
+    if found as usize <= known {
+        return Ok(());
+    }
+    Err(StoreError::Invalid(format!(
+        "the database has schema version {found} and this program knows versions up to {known}: use a newer program"
+    )))
 }

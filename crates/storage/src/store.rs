@@ -9,15 +9,16 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread;
 
 use domain::Timestamp;
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 
 use crate::backlog::Backlog;
+use crate::backup::{self, SideWork};
 use crate::cache::Cache;
 use crate::commit::{Commit, Committed};
 use crate::dialect::Db;
 use crate::error::{DatabaseError, StoreError};
 use crate::writer::{Work, Writer};
-use crate::{migrate, owners};
+use crate::{migrate, owners, restore};
 
 /// Where the store is and how much it may take.
 #[derive(Debug, Clone)]
@@ -59,11 +60,14 @@ struct Shared {
     backlog: Arc<Backlog>,
     /// Each thread drops its sender when it has ended and its connection is closed.
     ended: Mutex<Vec<oneshot::Receiver<()>>>,
+    side_work: SideWork,
 }
 
 impl Store {
     /// Opens the database, making it where there is none, and brings it up to date.
     pub fn open(config: &StoreConfig, now: Timestamp) -> Result<Self, StoreError> {
+        backup::remove_leftovers(&config.path)?;
+        restore::remove_leftovers(&config.path)?;
         let db = Db::open_writer(&config.path, config.max_bytes)?;
         migrate::migrate(&db)?;
         owners::ensure_default(&db, now)?;
@@ -83,7 +87,8 @@ impl Store {
         let writer = Writer { db, cache: cache.clone(), backlog: backlog.clone(), inbox, checkpoints };
         ended.push(start("store-writer", move || writer.run())?);
         let lines = RwLock::new(Some(Lines { commits, reads }));
-        Ok(Self { shared: Arc::new(Shared { lines, cache, backlog, ended: Mutex::new(ended) }) })
+        let side_work = SideWork::new(&config.path);
+        Ok(Self { shared: Arc::new(Shared { lines, cache, backlog, ended: Mutex::new(ended), side_work }) })
     }
 
     /// Applies all changes of a commit or none. They are on the disk when this returns. Whoever stops waiting takes
@@ -103,6 +108,7 @@ impl Store {
     pub async fn close(self) {
         let lines = self.shared.lines.write().unwrap_or_else(PoisonError::into_inner).take();
         drop(lines);
+        self.shared.side_work.close();
         let ended = std::mem::take(&mut *self.shared.ended.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in ended {
             // Nothing is ever sent: the error is the sign that the thread has ended.
@@ -110,7 +116,7 @@ impl Store {
         }
     }
 
-    async fn write<T>(
+    pub(crate) async fn write<T>(
         &self,
         work: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> Work,
     ) -> Result<T, StoreError> {
@@ -143,6 +149,22 @@ impl Store {
         &self.shared.backlog
     }
 
+    pub(crate) fn side_work(&self) -> &SideWork {
+        &self.shared.side_work
+    }
+
+    /// Refuses a store that was closed.
+    pub(crate) fn ensure_open(&self) -> Result<(), StoreError> {
+        self.with_lines(|_| Ok(()))
+    }
+
+    /// Lets [`Self::close`] wait for one more thread.
+    pub(crate) fn wait_for(&self, thread: oneshot::Receiver<()>) {
+        let mut ended = self.shared.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.retain_mut(|thread| thread.try_recv() == Err(TryRecvError::Empty));
+        ended.push(thread);
+    }
+
     fn with_lines(&self, send: impl FnOnce(&Lines) -> Result<(), StoreError>) -> Result<(), StoreError> {
         let lines = self.shared.lines.read().unwrap_or_else(PoisonError::into_inner);
         lines.as_ref().map_or(Err(StoreError::Closed), send)
@@ -150,7 +172,7 @@ impl Store {
 }
 
 /// Starts a thread and gives a receiver that fails when it has ended.
-fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<oneshot::Receiver<()>, StoreError> {
+pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<oneshot::Receiver<()>, StoreError> {
     let (end, ended) = oneshot::channel();
     thread::Builder::new()
         .name(name.to_owned())

@@ -19,7 +19,7 @@ use crate::cache::Cache;
 use crate::commit::{Commit, Committed};
 use crate::dialect::Db;
 use crate::error::StoreError;
-use crate::runs;
+use crate::{repair, runs};
 
 /// Commits that share one sync at most. More would only make the first of them wait.
 const MAX_GROUP: usize = 256;
@@ -33,6 +33,7 @@ pub(crate) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 pub(crate) enum Work {
     Commit(Box<Commit>, Reply<Committed>),
     CloseOpenRuns { at: Timestamp, error: String, reply: Reply<u64> },
+    Repair { at: Timestamp, reply: Reply<Vec<String>> },
 }
 
 /// The state of the thread.
@@ -159,6 +160,7 @@ enum Tried {
 enum Outcome {
     Committed(Committed),
     Closed(u64),
+    Repaired(Vec<String>),
 }
 
 impl Work {
@@ -174,24 +176,37 @@ impl Work {
                 effects.push(Effect::RunsClosed);
                 Ok(Outcome::Closed(closed))
             }
+            Self::Repair { at, .. } => {
+                let done = repair::repair(db, *at)?;
+                effects.push(Effect::Repaired);
+                Ok(Outcome::Repaired(done))
+            }
         }
     }
 
     /// Tells whoever asked. They may have gone; what was committed stays committed.
     fn answer(self, result: Result<Outcome, StoreError>) {
-        match (self, result) {
-            (Self::Commit(_, reply), Ok(Outcome::Committed(committed))) => tell(reply, Ok(committed)),
-            (Self::Commit(_, reply), Ok(Outcome::Closed(_))) => tell(reply, Err(StoreError::Closed)),
-            (Self::Commit(_, reply), Err(error)) => tell(reply, Err(error)),
-            (Self::CloseOpenRuns { reply, .. }, Ok(Outcome::Closed(closed))) => tell(reply, Ok(closed)),
-            (Self::CloseOpenRuns { reply, .. }, Ok(Outcome::Committed(_))) => tell(reply, Err(StoreError::Closed)),
-            (Self::CloseOpenRuns { reply, .. }, Err(error)) => tell(reply, Err(error)),
+        // Each kind of work has one kind of outcome; another is as good as none.
+        match self {
+            Self::Commit(_, reply) => tell(reply, result, |outcome| match outcome {
+                Outcome::Committed(committed) => Some(committed),
+                Outcome::Closed(_) | Outcome::Repaired(_) => None,
+            }),
+            Self::CloseOpenRuns { reply, .. } => tell(reply, result, |outcome| match outcome {
+                Outcome::Closed(closed) => Some(closed),
+                Outcome::Committed(_) | Outcome::Repaired(_) => None,
+            }),
+            Self::Repair { reply, .. } => tell(reply, result, |outcome| match outcome {
+                Outcome::Repaired(done) => Some(done),
+                Outcome::Committed(_) | Outcome::Closed(_) => None,
+            }),
         }
     }
 }
 
-fn tell<T>(reply: Reply<T>, result: Result<T, StoreError>) {
-    reply.send(result).unwrap_or_default();
+fn tell<T>(reply: Reply<T>, result: Result<Outcome, StoreError>, take: fn(Outcome) -> Option<T>) {
+    let answer = result.and_then(|outcome| take(outcome).ok_or(StoreError::Closed));
+    reply.send(answer).unwrap_or_default();
 }
 
 /// An error with its causes, for the log.

@@ -110,6 +110,15 @@ async fn a_label_that_one_call_frees_may_be_taken_by_the_next() {
 }
 
 #[tokio::test]
+async fn the_history_tells_who_tended_memory_in_its_sleep() {
+    let house = House::of(AgentType::Sleeptime, &["memory_insert"], json!([])).await;
+    let played = house.run([insert("Likes tea."), Reply::say("Done.")]).await;
+    let block = house.block("human").await;
+    let history = house.store.block_history(house.me.organization, block.id).await.unwrap();
+    assert_eq!(history[1].editor, BlockEditor::Sleeptime(played.finished.run));
+}
+
+#[tokio::test]
 async fn a_memory_edit_is_in_the_blocks_the_messages_and_the_next_system_message() {
     let house = House::v3(&["memory_insert"], json!([])).await;
     let played = house.run([insert("Likes tea."), Reply::say("Noted.")]).await;

@@ -1,4 +1,4 @@
-//! One request of a command and its answer, in Letta's dialect.
+//! One request of a command and its answer, in Letta's dialect or the console's.
 
 use std::net::SocketAddr;
 
@@ -50,6 +50,14 @@ impl Call {
         }
         Ok(url)
     }
+}
+
+/// `text` as one segment of a path.
+pub(crate) fn segment(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let encoded =
+        text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") });
+    encoded.collect()
 }
 
 /// What the owner answered.
@@ -114,6 +122,11 @@ mod tests {
     }
 
     #[test]
+    fn a_segment_holds_nothing_that_ends_it() {
+        assert_eq!(segment("a b/ü?#%.~"), "a%20b%2F%C3%BC%3F%23%25.~");
+    }
+
+    #[test]
     fn each_shape_of_an_error_is_understood() {
         let check = |body: Value, expected: &str| assert_eq!(reason(StatusCode::BAD_REQUEST, &body), expected);
         check(json!({ "detail": "INVALID_ARGUMENT: too long" }), "too long");
@@ -122,6 +135,7 @@ mod tests {
             json!({ "error": { "type": "llm_error", "message": "It failed.", "detail": "no key" } }),
             "It failed (no key)",
         );
+        check(json!({ "error": { "code": "outdated", "message": "look again" } }), "look again");
         check(json!(null), "the server answered with status 400");
         check(json!({ "detail": "" }), "the server answered with status 400");
     }

@@ -90,15 +90,26 @@ impl<'a> Connection<'a> {
         Ok(Answer { status, body })
     }
 
-    /// Sends a call whose answer comes in pieces.
+    /// Sends a call whose answer comes in events.
     pub(crate) async fn listen(&mut self, call: &Call) -> anyhow::Result<Replies> {
+        Ok(Replies::new(self.open_answer(call).await?))
+    }
+
+    /// Sends a call whose answer may take long and be large; a refusal is an error.
+    pub(crate) async fn open_answer(&mut self, call: &Call) -> anyhow::Result<Response> {
         let response = self.send(call, |request| request).await?;
         let status = response.status();
         if status.is_success() {
-            return Ok(Replies::new(response));
+            return Ok(response);
         }
         let body = response.bytes().await.map_err(reqwest::Error::without_url).context(CUT_OFF)?;
         Err(anyhow!(reason(status, &serde_json::from_slice(&body).unwrap_or_default())))
+    }
+
+    /// Sends a call whose answer may take as long as it takes.
+    pub(crate) async fn ask_patiently(&mut self, call: &Call) -> anyhow::Result<Value> {
+        let body = self.open_answer(call).await?.bytes().await.map_err(reqwest::Error::without_url).context(CUT_OFF)?;
+        read_json(&body)
     }
 
     async fn send(

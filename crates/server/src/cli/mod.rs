@@ -1,18 +1,22 @@
 //! The command line: reads what was asked for and runs it.
 //!
-//! Every command but `serve` and `doctor` is an HTTP client of the data directory's owner; see [`connection`]. Nothing
-//! here may touch the store or a model by itself, except that `doctor` looks at both.
+//! Every command but `serve`, `doctor` and `restore` is an HTTP client of the data directory's owner; see [`connection`].
+//! Nothing here may touch the store or a model by itself, except that `doctor` looks at both and mends the store if
+//! asked to, and that `restore` replaces the store; both only where nobody else owns it.
 
 mod agents;
+mod backup;
 mod call;
 mod chat;
 mod connection;
 mod doctor;
 mod eval;
+mod holdings;
 mod lookup;
 mod memory;
 pub(crate) mod output;
 mod replies;
+mod restore;
 mod wire;
 
 use std::process::ExitCode;
@@ -55,6 +59,10 @@ enum Command {
     /// Measure the quality of search
     #[command(subcommand)]
     Eval(eval::EvalCommand),
+    /// Copy everything that is stored into one file, while the server runs
+    Backup(backup::BackupFlags),
+    /// Put a backup in the place of what is stored
+    Restore(restore::RestoreFlags),
     /// Check the data directory, the store and the providers
     Doctor(doctor::DoctorFlags),
 }
@@ -96,6 +104,8 @@ async fn perform(cli: &Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Agents(command) => agents::run(&command_config(cli, COMMAND_LOG)?, command, output).await,
         Command::Memory(command) => memory::run(&command_config(cli, COMMAND_LOG)?, command, output).await,
         Command::Eval(command) => eval::run(command, output).await,
+        Command::Backup(flags) => backup::run(&command_config(cli, COMMAND_LOG)?, flags, output).await,
+        Command::Restore(flags) => restore::run(&command_config(cli, COMMAND_LOG)?, flags, output).await,
         // A configuration that can't be read is something that the doctor has to tell.
         Command::Doctor(flags) => doctor::run(&cli.place, flags, output).await,
     }

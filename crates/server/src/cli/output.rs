@@ -108,6 +108,11 @@ impl Style {
         self.marked("31", text)
     }
 
+    /// Text that is new.
+    pub(crate) fn fresh(self, text: &str) -> String {
+        self.marked("32", text)
+    }
+
     fn marked(self, code: &str, text: &str) -> String {
         let text = clean(text);
         if self.colours && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.into_owned() }

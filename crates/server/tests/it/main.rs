@@ -1,6 +1,7 @@
 //! The whole server: the real binary over real HTTP, on a data directory of its own.
 #![cfg(test)]
 
+mod backup;
 mod bad_input;
 mod crash;
 mod durability;
@@ -9,4 +10,6 @@ mod house;
 mod one_owner;
 mod side_by_side;
 mod strace;
+mod terminal;
 mod tidy;
+mod undo;

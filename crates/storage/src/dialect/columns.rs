@@ -108,6 +108,11 @@ impl<'row> Columns<'row> {
         u64::try_from(stored).map_err(|_| StoreError::Corrupt(format!("{stored} where a count should be")))
     }
 
+    pub(crate) fn optional_whole(&mut self) -> Result<Option<u64>, StoreError> {
+        let Some(stored) = self.get::<Option<i64>>()? else { return Ok(None) };
+        u64::try_from(stored).map(Some).map_err(|_| StoreError::Corrupt(format!("{stored} where a count should be")))
+    }
+
     pub(crate) fn whole32(&mut self) -> Result<u32, StoreError> {
         let stored = self.get::<i64>()?;
         u32::try_from(stored).map_err(|_| StoreError::Corrupt(format!("{stored} where a small number should be")))

@@ -10,4 +10,4 @@ pub(crate) mod sqlite;
 pub(crate) use columns::{Columns, json, json_unless_empty, micros, optional_json, stored_time, whole};
 pub(crate) use query::Query;
 pub(crate) use rusqlite::params;
-pub(crate) use sqlite::Db;
+pub(crate) use sqlite::{Db, Fault, beside, create_private, file_error};

@@ -3,9 +3,10 @@
 //! Everything that only SQLite has (pragmas, savepoints, row ids, error codes) lives here and nowhere else.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::backup::{Backup, StepResult};
 use rusqlite::config::DbConfig;
 use rusqlite::ffi;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Params};
@@ -23,6 +24,9 @@ const CHECKPOINT_PAGES: i64 = 16_000;
 /// Whenever a tree is rebalanced, SQLite looks through its whole cache when the transaction ends, so more is not better.
 const WRITER_CACHE_KIB: i64 = 6_000;
 const READER_CACHE_KIB: i64 = 4_000;
+
+/// Pages that are copied before somebody is asked whether the copy is still wanted.
+const COPIED_PAGES: i32 = 256;
 
 /// One connection. It is used by one thread at a time.
 pub(crate) struct Db {
@@ -70,6 +74,30 @@ impl Db {
         Ok(db)
     }
 
+    /// Opens a file that nobody changes meanwhile, without making a file beside it. A log is not read.
+    pub(crate) fn open_unchanging(path: &Path) -> Result<Self, StoreError> {
+        let absolute = std::path::absolute(path).map_err(|error| file_error(&error))?;
+        let encode = |byte: &u8| match byte {
+            b'/' | b'-' | b'_' | b'.' | b'~' => char::from(*byte).to_string(),
+            byte if byte.is_ascii_alphanumeric() => char::from(*byte).to_string(),
+            byte => format!("%{byte:02X}"),
+        };
+        let encoded: String = absolute.as_os_str().as_encoded_bytes().iter().map(encode).collect();
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        let name = format!("file://{encoded}?immutable=1");
+        Ok(Self { connection: Connection::open_with_flags(name, flags).map_err(classify)? })
+    }
+
+    /// Files beside the database that may hold what it does not hold yet.
+    pub(crate) fn log_files(path: &Path) -> [PathBuf; 2] {
+        ["-wal", "-journal"].map(|ending| beside(path, ending))
+    }
+
+    /// All files that the engine may put beside the database.
+    pub(crate) fn side_files(path: &Path) -> [PathBuf; 3] {
+        ["-wal", "-journal", "-shm"].map(|ending| beside(path, ending))
+    }
+
     fn open(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
         let connection = Connection::open_with_flags(path, flags).map_err(classify)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(classify)?;
@@ -98,21 +126,53 @@ impl Db {
         self.set("user_version", version)
     }
 
+    pub(crate) fn has_table(&self, name: &str) -> Result<bool, StoreError> {
+        self.exists("select 1 from sqlite_schema where type = 'table' and name = $1", [name])
+    }
+
+    /// Copies the database as it is now into a new private file, for as long as that is `wanted`. The copy has no log.
+    pub(crate) fn copy_into(&self, target: &Path, wanted: &dyn Fn() -> bool) -> Result<(), StoreError> {
+        create_private(target).map_err(|error| file_error(&error))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut copy = Connection::open_with_flags(target, flags).map_err(classify)?;
+        // Whoever takes the copy away makes it durable.
+        copy.pragma_update(None, "synchronous", "OFF").map_err(classify)?;
+        self.consistently(|db| {
+            // The first read fixes the moment; a backup that is begun inside of a transaction stays at it.
+            db.schema_version()?;
+            copy_pages(&Backup::new(&db.connection, &mut copy).map_err(classify)?, wanted)
+        })?;
+        let mode = copy.query_row("pragma journal_mode = delete", [], |row| row.get::<_, String>(0));
+        mode.map_err(classify).map(drop)
+    }
+
     /// Bytes of the database, without its log.
     pub(crate) fn size(&self) -> Result<u64, StoreError> {
         let bytes = self.pragma("page_count")?.saturating_mul(self.pragma("page_size")?);
         Ok(u64::try_from(bytes).unwrap_or_default())
     }
 
-    /// Everything that is wrong with the file or with references between rows.
-    pub(crate) fn problems(&self) -> Result<Vec<String>, StoreError> {
-        let mut problems = self.all("pragma integrity_check", [], |row| row.text())?;
-        problems.retain(|line| line != "ok");
-        problems.extend(self.all("pragma foreign_key_check", [], |row| {
+    /// Everything that is wrong with the file and its indexes.
+    pub(crate) fn faults(&self) -> Result<Vec<Fault>, StoreError> {
+        let mut lines = self.all("pragma integrity_check", [], |row| row.text())?;
+        lines.retain(|line| line != "ok");
+        Ok(lines.into_iter().map(Fault::of_line).collect())
+    }
+
+    /// Tables with rows whose parent is missing, and the table of that parent.
+    pub(crate) fn missing_parents(&self, limit: u32) -> Result<Vec<(String, String)>, StoreError> {
+        let mut found = Vec::new();
+        self.while_wanted("pragma foreign_key_check", [], |row| {
             let (table, _row, parent) = (row.text()?, row.get::<Option<i64>>()?, row.text()?);
-            Ok(format!("a row of `{table}` points to a missing row of `{parent}`"))
-        })?);
-        Ok(problems)
+            found.push((table, parent));
+            Ok(found.len() < limit as usize)
+        })?;
+        Ok(found)
+    }
+
+    /// Builds every index anew from the rows of its table.
+    pub(crate) fn rebuild_indexes(&self) -> Result<(), StoreError> {
+        self.script("reindex")
     }
 
     /// Runs one statement and says how many rows it changed.
@@ -152,6 +212,23 @@ impl Db {
             found.push(read(&mut Columns::of(row))?);
         }
         Ok(found)
+    }
+
+    /// Hands rows to `take` until it wants no more.
+    pub(crate) fn while_wanted(
+        &self,
+        sql: &str,
+        params: impl Params,
+        mut take: impl FnMut(&mut Columns<'_>) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(classify)?;
+        let mut rows = statement.query(params).map_err(classify)?;
+        while let Some(row) = rows.next().map_err(classify)? {
+            if !take(&mut Columns::of(row))? {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Whether there is such a row.
@@ -209,6 +286,32 @@ impl Db {
     }
 }
 
+fn copy_pages(backup: &Backup<'_, '_>, wanted: &dyn Fn() -> bool) -> Result<(), StoreError> {
+    while wanted() {
+        match backup.step(COPIED_PAGES).map_err(classify)? {
+            StepResult::Done => return Ok(()),
+            StepResult::More => {}
+            _ => return Err(StoreError::Busy),
+        }
+    }
+    Err(StoreError::Closed)
+}
+
+/// Something that SQLite finds wrong with its file.
+pub(crate) enum Fault {
+    /// An index and its table differ.
+    Index(String),
+    File(String),
+}
+
+impl Fault {
+    fn of_line(line: String) -> Self {
+        let of_index =
+            [" missing from index ", "wrong # of entries in index "].iter().any(|words| line.contains(words));
+        if of_index { Self::Index(line) } else { Self::File(line) }
+    }
+}
+
 /// What an error of the engine means to a caller.
 pub(crate) fn classify(error: rusqlite::Error) -> StoreError {
     match &error {
@@ -245,7 +348,7 @@ fn constraint(code: i32, message: Option<&str>) -> StoreError {
     }
 }
 
-fn file_error(error: &io::Error) -> StoreError {
+pub(crate) fn file_error(error: &io::Error) -> StoreError {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full,
         kind => StoreError::Database(DatabaseError::new(io::Error::new(kind, error.to_string()))),
@@ -253,7 +356,7 @@ fn file_error(error: &io::Error) -> StoreError {
 }
 
 /// Makes file and directory so that only their owner can read them. What exists keeps its permissions.
-fn create_private(path: &Path) -> io::Result<()> {
+pub(crate) fn create_private(path: &Path) -> io::Result<()> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     if let Some(directory) = directory {
         create_private_directory(directory)?;
@@ -271,6 +374,13 @@ fn create_private(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::fs::File::open(directory.unwrap_or(Path::new(".")))?.sync_all()?;
     Ok(())
+}
+
+/// A file whose name begins with that of `path`.
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
 }
 
 fn create_private_directory(directory: &Path) -> io::Result<()> {

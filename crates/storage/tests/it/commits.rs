@@ -228,7 +228,7 @@ async fn a_deleted_agent_leaves_nothing_but_its_blocks_and_tools() {
         })
         .collect();
     assert_eq!(house.row_counts(), expected);
-    assert_eq!(house.store.check().await.unwrap().problems, Vec::<String>::new());
+    assert_eq!(house.store.check().await.unwrap().problems, []);
     assert_eq!(word(&house.store.snapshot(house.owner(), home.agent, home.conversation).await), "not found");
     assert_eq!(word(&house.store.context_ids(house.owner(), home.conversation).await), "not found");
     assert_eq!(word(&house.apply(said(home, vec![message(house.me, home, "late")])).await), "not found");

@@ -24,7 +24,7 @@ async fn a_full_store_keeps_what_it_has_and_works_again_with_more_room() {
     assert_eq!(word(&house.apply(said(home, vec![message(house.me, home, &large)])).await), "full");
     assert_eq!(house.context(home).await.len(), kept);
     assert_eq!(house.fresh().context_ids(house.owner(), home.conversation).await.unwrap().len(), kept);
-    assert_eq!(house.store.check().await.unwrap().problems, Vec::<String>::new());
+    assert_eq!(house.store.check().await.unwrap().problems, []);
     house.store.clone().close().await;
     house.config.max_bytes = None;
     house.store = Store::open(&house.config, at(0)).unwrap();

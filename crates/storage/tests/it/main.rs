@@ -2,6 +2,8 @@
 #![cfg(test)]
 
 mod archives;
+mod backups;
+mod block_history;
 mod blocks;
 mod commits;
 mod contexts;
@@ -11,4 +13,5 @@ mod listings;
 mod owners;
 mod races;
 mod reopening;
+mod repairs;
 mod snapshots;

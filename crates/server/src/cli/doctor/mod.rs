@@ -1,7 +1,7 @@
 //! `librarian doctor`: looks at everything that can be wrong with an installation, and says what to do about it.
 //!
-//! It changes nothing but what opening the store changes. A store that a running process owns is not opened a second
-//! time; that process is asked instead.
+//! It changes nothing but what opening the store changes, unless it is asked to repair. A store that a running process
+//! owns is not opened a second time; that process checks it instead, and nothing of it is repaired.
 
 mod agent_models;
 mod finding;
@@ -12,7 +12,7 @@ mod store_checks;
 use std::process::ExitCode;
 
 use self::finding::{Finding, rendered, to_json};
-use self::store_checks::StoreSight;
+use self::store_checks::{StoreSight, Treatment};
 use crate::cli::output::Output;
 use crate::config::{self, Config, PlaceFlags, ServeFlags, process_environment};
 use crate::{data_dir, logging};
@@ -26,11 +26,15 @@ pub(crate) struct DoctorFlags {
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
+    /// Build the store's indexes anew, and correct what follows from its rows
+    #[arg(long)]
+    repair: bool,
 }
 
 /// Looks at everything. The exit code is 1 if something is wrong.
 pub(crate) async fn run(place: &PlaceFlags, flags: &DoctorFlags, output: &Output) -> anyhow::Result<ExitCode> {
-    let findings = examine(place).await?;
+    let treatment = if flags.repair { Treatment::Repair } else { Treatment::Look };
+    let findings = examine(place, treatment).await?;
     if flags.json {
         output.json(&to_json(&findings));
     } else {
@@ -39,7 +43,7 @@ pub(crate) async fn run(place: &PlaceFlags, flags: &DoctorFlags, output: &Output
     Ok(if findings.iter().any(Finding::is_problem) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-async fn examine(place: &PlaceFlags) -> anyhow::Result<Vec<Finding>> {
+async fn examine(place: &PlaceFlags, treatment: Treatment) -> anyhow::Result<Vec<Finding>> {
     let data_dir = config::data_dir(place, &process_environment)?;
     let config = Config::load(place, &ServeFlags::default(), &process_environment);
     let mut findings = vec![place::configuration(config.as_ref())];
@@ -54,7 +58,7 @@ async fn examine(place: &PlaceFlags) -> anyhow::Result<Vec<Finding>> {
     if data_dir::store_file(&data_dir).try_exists().is_ok() {
         findings.extend(place::system_prompts(&config));
     }
-    let StoreSight { findings: seen, agents, offered } = store_checks::look(&config).await;
+    let StoreSight { findings: seen, agents, offered } = store_checks::look(&config, treatment).await;
     findings.extend(seen);
     let (seen, models) = provider_checks::look(&config, &offered).await;
     findings.extend(seen);

@@ -75,10 +75,15 @@ impl Clients {
         }
     }
 
+    /// What was sent and told until now.
+    pub(crate) fn so_far(&self) -> Vec<Sent> {
+        self.log.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// What was sent and told. The server must be dead: the clients stop when they notice.
     pub(crate) async fn finish(mut self) -> Vec<Sent> {
         while self.tasks.join_next().await.is_some() {}
-        self.log.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.so_far()
     }
 }
 

@@ -4,8 +4,8 @@
 //! The real server is killed again and again while clients talk to it through both doors. After each kill it is
 //! started once more, and what is stored is compared with what the clients were told and what the vendor saw.
 
-mod check;
-mod clients;
+pub(crate) mod check;
+pub(crate) mod clients;
 
 use std::time::Duration;
 

@@ -12,31 +12,27 @@ use crate::config::Config;
 /// The longest page that may be asked for; no agent has as many blocks.
 const MAX_BLOCKS: usize = 1000;
 
-/// `librarian memory …`
-#[derive(Debug, clap::Subcommand)]
-pub(crate) enum MemoryCommand {
-    /// Show an agent's memory blocks
-    Show {
-        /// The agent's exact name or its id
-        #[arg(value_name = "AGENT")]
-        agent: String,
-        /// Print the blocks as JSON
-        #[arg(long)]
-        json: bool,
-    },
+/// What to show.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShowFlags {
+    /// The agent's exact name or its id
+    #[arg(value_name = "AGENT")]
+    agent: String,
+    /// Print the blocks as JSON
+    #[arg(long)]
+    json: bool,
 }
 
-/// Runs the command.
-pub(crate) async fn run(config: &Config, command: &MemoryCommand, output: &Output) -> anyhow::Result<ExitCode> {
-    let MemoryCommand::Show { agent, json } = command;
+/// Shows an agent's blocks.
+pub(super) async fn run(config: &Config, flags: &ShowFlags, output: &Output) -> anyhow::Result<ExitCode> {
     let connection = Connection::demand(config).await?;
     let answer = connection
         .during(async |connection: &mut Connection<'_>| {
-            let agent = lookup::find(connection, agent).await?;
+            let agent = lookup::find(connection, &flags.agent).await?;
             connection.ask(&blocks_of(&agent)).await?.ok()
         })
         .await?;
-    if *json {
+    if flags.json {
         output.json(&answer);
         return Ok(ExitCode::SUCCESS);
     }

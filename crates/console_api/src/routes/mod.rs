@@ -1,0 +1,22 @@
+//! One file for each noun of the console.
+
+mod backup;
+mod blocks;
+mod store;
+
+use axum::Router;
+use axum::routing::{get, post};
+
+use crate::ConsoleApi;
+
+/// All routes of the door.
+pub(crate) fn all() -> Router<ConsoleApi> {
+    let block = |verb: &str| format!("/console/v1/agents/{{agent_id}}/blocks/{{block_label}}/{verb}");
+    Router::new()
+        .route("/console/v1/backup", get(backup::download))
+        .route("/console/v1/store", get(store::check))
+        .route(&block("history"), get(blocks::history))
+        .route(&block("diff"), get(blocks::diff))
+        .route(&block("undo"), post(blocks::undo))
+        .route(&block("redo"), post(blocks::redo))
+}

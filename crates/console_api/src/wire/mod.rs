@@ -1,0 +1,4 @@
+//! The console's own JSON.
+
+pub(crate) mod history;
+pub(crate) mod store;

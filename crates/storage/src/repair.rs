@@ -1,0 +1,85 @@
+//! Makes right what can be made anew from the rows. Nothing here may guess or lose a row.
+
+use domain::Timestamp;
+
+use crate::dialect::{Db, micros, params};
+use crate::error::StoreError;
+use crate::soundness::{strange_blocks, wrong_counts, wrong_labels};
+use crate::store::Store;
+use crate::writer::Work;
+
+impl Store {
+    /// Builds all indexes anew and corrects what is derived from rows, in one transaction. Gives what was done, in
+    /// words. What it can't repair is left as it is: check again afterwards.
+    pub async fn repair(&self, now: Timestamp) -> Result<Vec<String>, StoreError> {
+        self.write(|reply| Work::Repair { at: now, reply }).await
+    }
+}
+
+/// Everything that is wrong, not only as much of it as is told.
+const ALL: u32 = u32::MAX;
+
+type Mend = fn(&Db, Timestamp) -> Result<Option<String>, StoreError>;
+
+/// Indexes come first: the others read through them.
+const MENDS: [Mend; 4] = [indexes, message_counts, labels, histories];
+
+/// Does what [`Store::repair`] promises, inside the writer's transaction.
+pub(crate) fn repair(db: &Db, at: Timestamp) -> Result<Vec<String>, StoreError> {
+    let mut done = Vec::new();
+    for mend in MENDS {
+        done.extend(mend(db, at)?);
+    }
+    Ok(done)
+}
+
+fn indexes(db: &Db, _at: Timestamp) -> Result<Option<String>, StoreError> {
+    db.rebuild_indexes()?;
+    Ok(Some("built all indexes of the database anew".to_owned()))
+}
+
+fn message_counts(db: &Db, _at: Timestamp) -> Result<Option<String>, StoreError> {
+    const SQL: &str = "update conversation set message_count = (select count(*) from message m \
+                       where m.conversation_id = conversation.id) where id = $1";
+    let wrong = wrong_counts(db, ALL)?;
+    for (id, ..) in &wrong {
+        db.execute(SQL, params![id.as_bytes()])?;
+    }
+    Ok(told(wrong.len(), "counted the messages", "conversation"))
+}
+
+fn labels(db: &Db, _at: Timestamp) -> Result<Option<String>, StoreError> {
+    const SQL: &str = "update agent_block set label = $1 where block_id = $2";
+    let mut corrected = 0;
+    for (id, label) in wrong_labels(db, ALL)? {
+        match db.execute(SQL, params![label, id.as_bytes()]) {
+            Ok(_) => corrected += 1,
+            // The agent has another block of that label; which of the two should have it is not for us to say.
+            Err(StoreError::Conflict { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(told(corrected, "corrected the label", "block"))
+}
+
+/// What a block is counts; where it came from is not known, so it is written down as brought from outside.
+fn histories(db: &Db, at: Timestamp) -> Result<Option<String>, StoreError> {
+    const RAISE: &str = "update block set version = 1 + (select max(newest) from (select b.version as newest \
+                         from block b where b.id = $1 union all select h.version from block_history h \
+                         where h.block_id = $1) as versions) where id = $1";
+    const REMEMBER: &str = "insert into block_history (block_id, version, organization_id, label, value, description, \
+                            char_limit, editor, run_id, restored_version, user_id, at) \
+                            select id, version, organization_id, label, value, description, char_limit, 'import', \
+                            null, null, created_by, $1 from block where id = $2";
+    let strange = strange_blocks(db, ALL)?;
+    for id in &strange {
+        db.execute(RAISE, params![id.as_bytes()])?;
+        db.execute(REMEMBER, params![micros(at), id.as_bytes()])?;
+    }
+    Ok(told(strange.len(), "wrote down the present text", "block"))
+}
+
+fn told(count: usize, what: &str, noun: &str) -> Option<String> {
+    let plural = if count == 1 { "" } else { "s" };
+    (count > 0).then(|| format!("{what} of {count} {noun}{plural}"))
+}
