@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod block;
+pub mod compaction;
 pub mod conversation;
 pub mod embedding;
 pub mod identity;
@@ -24,6 +25,7 @@ pub mod usage;
 
 pub use agent::{Agent, AgentType};
 pub use block::{Block, BlockError, Label};
+pub use compaction::{CompactionMode, CompactionSettings};
 pub use conversation::Conversation;
 pub use embedding::EmbeddingConfig;
 pub use identity::Identity;
