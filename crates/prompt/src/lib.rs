@@ -1,10 +1,13 @@
 //! What a model is shown: the system message, the history, the envelopes around events, and the tool schemas.
 //!
 //! Pure: the same input gives the same text, byte for byte, so that the vendors' prompt caches keep hitting. Nothing
-//! here may do IO, read a clock, iterate a `HashMap`, or know a vendor's name; times come from the caller.
+//! here may do IO, read a clock, iterate a `HashMap`, or know a vendor's name (but for the table of vocabularies in
+//! `tokens`); times come from the caller.
 
 pub mod base_prompts;
 pub mod block_descriptions;
+pub mod budget;
+pub mod compaction;
 pub mod directories;
 pub mod heartbeats;
 pub mod history;
@@ -14,4 +17,5 @@ pub mod packaging;
 pub mod rule_text;
 pub mod system;
 pub mod time;
+pub mod tokens;
 pub mod tool_specs;
