@@ -148,9 +148,7 @@ fn safe_borders(messages: &[Arc<Message>]) -> Vec<usize> {
             if waiting.remove(&*returned.call_id)
                 && let Some(made) = open_since
             {
-                while borders.last().is_some_and(|border| *border > made) {
-                    borders.pop();
-                }
+                borders.truncate(borders.partition_point(|border| *border <= made));
             }
         }
     }
