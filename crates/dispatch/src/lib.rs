@@ -13,6 +13,7 @@ mod modify_block;
 mod names;
 mod permits;
 pub mod request;
+mod summarisers;
 
 pub use agent::events;
 pub use dispatcher::{DispatchConfig, Dispatcher};

@@ -5,7 +5,8 @@
 
 use domain::compaction::Clip;
 
-/// What a ratio may become, whatever is observed: a vendor that reports nonsense must not stop an agent.
+/// What a ratio may be. A vendor that reports something else counts something else, for example only what it had not
+/// cached.
 const LEAST_RATIO: f64 = 0.5;
 const MOST_RATIO: f64 = 3.0;
 /// What is added to an estimate, before and after the vendor's own count was seen.
@@ -25,12 +26,14 @@ const USUAL_CLIP: u64 = 2_000;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
     value: f64,
+    /// What a refusal has shown that it is at least.
+    floor: f64,
     observed: bool,
 }
 
 impl Default for Ratio {
     fn default() -> Self {
-        Self { value: 1.0, observed: false }
+        Self { value: 1.0, floor: LEAST_RATIO, observed: false }
     }
 }
 
@@ -50,12 +53,12 @@ impl Ratio {
     /// The vendor reported `reported` tokens for what we counted as `counted`.
     #[must_use]
     pub fn after_report(self, counted: u64, reported: u64) -> Self {
-        if counted == 0 || reported == 0 {
+        let seen = reported as f64 / counted.max(1) as f64;
+        if counted == 0 || !(LEAST_RATIO..=MOST_RATIO).contains(&seen) {
             return self;
         }
-        let seen = reported as f64 / counted as f64;
         let value = if !self.observed || seen > self.value { seen } else { self.value + (seen - self.value) * FALL };
-        Self { value: value.clamp(LEAST_RATIO, MOST_RATIO), observed: true }
+        Self { value: value.clamp(self.floor, MOST_RATIO), observed: true, ..self }
     }
 
     /// The vendor refused what we counted as `counted`, because it had `least` tokens or more.
@@ -63,8 +66,8 @@ impl Ratio {
     pub fn after_refusal(self, counted: u64, least: u64) -> Self {
         let seen = least as f64 / counted.max(1) as f64;
         // A refusal says that the estimate was too low, so it always rises.
-        let value = seen.max(self.value * 1.05);
-        Self { value: value.clamp(LEAST_RATIO, MOST_RATIO), observed: self.observed }
+        let value = seen.max(self.value * 1.05).min(MOST_RATIO);
+        Self { value, floor: self.floor.max(seen.min(MOST_RATIO)), ..self }
     }
 }
 
@@ -148,8 +151,8 @@ mod tests {
         let ratio = Ratio::default();
         assert_eq!(ratio.after_report(1_000, 0), ratio);
         assert_eq!(ratio.after_report(0, 1_000), ratio);
-        assert_eq!(ratio.after_report(1_000, 1).estimate(1_000), 510);
-        assert_eq!(ratio.after_report(1, 1_000).estimate(1_000), 3_060);
+        assert_eq!(ratio.after_report(1_000, 1), ratio);
+        assert_eq!(ratio.after_report(1, 1_000), ratio);
     }
 
     #[test]
@@ -157,6 +160,8 @@ mod tests {
         let ratio = Ratio::default().after_report(1_000, 1_300);
         assert!(ratio.after_refusal(1_000, 0).estimate(1_000) > ratio.estimate(1_000));
         assert!((1_650..1_652).contains(&Ratio::default().after_refusal(1_000, 1_500).estimate(1_000)));
+        let refused = Ratio::default().after_refusal(1_000, 1_500).after_report(1_000, 1_000);
+        assert_eq!(refused.estimate(1_000), 1_530, "what a refusal has shown is not forgotten");
         let most = (0..50).fold(ratio, |ratio, _| ratio.after_refusal(1_000, 0));
         assert_eq!(most.estimate(1_000), 3_060);
     }

@@ -15,6 +15,7 @@ const SUMMARY_LEAD: &str = "Note: prior messages have been hidden from view due 
 const EVICTED_LEAD: &str = "Note: prior messages have been hidden from view due to conversation memory constraints, and they could not be summarized yet: ";
 /// How [`pretty`] begins an alert and a heartbeat.
 const ALERT_START: &str = "{\n  \"type\": \"system_alert\",\n  \"message\": \"Note: prior messages have been hidden";
+const EVICTED_START: &str = "{\n  \"type\": \"system_alert\",\n  \"message\": \"Note: prior messages have been hidden from view due to conversation memory constraints, and they could";
 const HEARTBEAT_START: &str = "{\n  \"type\": \"heartbeat\"";
 const FIRST_LOGIN: &str = "Never (first login)";
 
@@ -113,6 +114,11 @@ pub fn read_alert(message: &Message) -> Option<Alert> {
     }
     let count = words.strip_prefix(EVICTED_LEAD)?.split(' ').next()?;
     count.parse().ok().map(Alert::Evicted)
+}
+
+/// Whether a message is an alert of [`evicted_alert`], without reading all of it.
+pub fn is_evicted_alert(message: &Message) -> bool {
+    message.first_text().starts_with(EVICTED_START) && matches!(read_alert(message), Some(Alert::Evicted(_)))
 }
 
 /// Whether a message is a heartbeat, which belongs to the call before it.

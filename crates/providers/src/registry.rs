@@ -40,6 +40,13 @@ pub struct ModelEntry {
     pub context_known: bool,
 }
 
+impl ModelEntry {
+    /// Whether it is a language model. The guide inside the binary is not, so it can't be asked for a summary.
+    pub fn writes_prose(&self) -> bool {
+        self.handle.provider() != BUILTIN
+    }
+}
+
 /// An endpoint as an operator sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderStatus {
