@@ -13,6 +13,8 @@ mod request;
 mod serve;
 mod shape;
 mod strict;
+mod summaries;
+mod tokens;
 mod wire;
 
 use std::collections::{HashSet, VecDeque};
@@ -29,6 +31,7 @@ use tokio::sync::{Semaphore, watch};
 
 pub use log::{Outcome, RecordedRequest, Tally};
 pub use reply::VendorReply;
+pub use tokens::TokenRules;
 
 use crate::sync::lock;
 use directives::{Plan, SENTENCE};
@@ -67,6 +70,10 @@ pub struct VendorOptions {
     /// The only key that is accepted; without it, everyone is let in.
     pub api_key: Option<String>,
     pub models: Vec<VendorModel>,
+    /// Counts tokens and refuses what is too long; without it, everything is taken, and usage is a rule of thumb.
+    pub tokens: Option<TokenRules>,
+    /// Whether answers say what they cost.
+    pub reports_usage: bool,
     /// `reasoning_content` or `reasoning`: compatible servers differ.
     pub reasoning_field: &'static str,
     /// The first number in the ids of answers and calls, so that a restarted vendor does not repeat them.
@@ -83,9 +90,20 @@ impl Default for VendorOptions {
             pieces: None,
             api_key: None,
             models: vec![model("gpt-4o-mini", 128_000), model("gpt-4o", 128_000), model("fake-small", 8_192)],
+            tokens: None,
+            reports_usage: true,
             reasoning_field: "reasoning_content",
             first_number: 1,
         }
+    }
+}
+
+impl VendorOptions {
+    /// Counts tokens by these rules; every listed model has their window.
+    #[must_use]
+    pub fn counting(mut self, rules: TokenRules) -> Self {
+        self.models.iter_mut().for_each(|model| model.context_length = rules.window);
+        Self { tokens: Some(rules), ..self }
     }
 }
 
@@ -96,6 +114,7 @@ struct Vendor {
     options: VendorOptions,
     log: Arc<log::Log>,
     plain: plain::Plain,
+    counter: tokens::Counter,
     script: Mutex<VecDeque<VendorReply>>,
     chooser: Mutex<Option<Arc<Chooser>>>,
     /// Messages whose one error was given.
@@ -107,6 +126,7 @@ impl Vendor {
     fn new(options: VendorOptions) -> Self {
         Self {
             plain: plain::Plain::new(options.pieces),
+            counter: tokens::Counter::default(),
             log: Arc::default(),
             script: Mutex::default(),
             chooser: Mutex::default(),
@@ -126,7 +146,8 @@ impl Vendor {
         requests
     }
 
-    /// The next reply of the script, else of the closure, else what the last user message asks for.
+    /// The next reply of the script, else of the closure, else a summary where one is asked for, else what the last user
+    /// message asks for.
     fn choose(&self, body: &Value) -> VendorReply {
         if let Some(reply) = lock(&self.script).pop_front() {
             return reply;
@@ -137,6 +158,9 @@ impl Vendor {
             return reply;
         }
         let request = ChatRequest::new(body);
+        if let Some(summary) = summaries::summary(request) {
+            return summary;
+        }
         let Some(last) = request.last_user() else {
             return VendorReply::say(SENTENCE);
         };
