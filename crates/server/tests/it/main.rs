@@ -6,6 +6,7 @@ mod crash;
 mod durability;
 mod first_light;
 mod house;
+mod long_conversation;
 mod one_owner;
 mod side_by_side;
 mod strace;
