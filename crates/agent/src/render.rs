@@ -57,7 +57,8 @@ pub fn system_text(snapshot: &AgentSnapshot, now: Timestamp) -> String {
     prompt::system::render(&system_input(snapshot), &metadata)
 }
 
-fn system_input(snapshot: &AgentSnapshot) -> SystemInput<'_> {
+/// All that the system message depends on.
+pub(crate) fn system_input(snapshot: &AgentSnapshot) -> SystemInput<'_> {
     let agent = &snapshot.agent;
     SystemInput {
         base: &agent.system,

@@ -5,6 +5,7 @@
 
 pub mod agent_spec;
 mod builtin_tools;
+mod context;
 mod create_agent;
 mod dispatcher;
 mod model_choice;
@@ -18,3 +19,4 @@ mod summarisers;
 pub use agent::events;
 pub use dispatcher::{DispatchConfig, Dispatcher};
 pub use permits::QueueLimits;
+pub use prompt::context_overview::{ContextOverview, Section};

@@ -8,6 +8,7 @@ pub mod base_prompts;
 pub mod block_descriptions;
 pub mod budget;
 pub mod compaction;
+pub mod context_overview;
 pub mod directories;
 pub mod extract;
 pub mod heartbeats;

@@ -84,6 +84,13 @@ pub fn needs_rebuild(current: &str, input: &SystemInput<'_>) -> bool {
     }
 }
 
+/// The section `<memory_metadata>` of a rendered system message.
+pub fn metadata_of(text: &str) -> Option<&str> {
+    let start = text.rfind(METADATA_START)?;
+    let end = text[start..].find(METADATA_END)?;
+    Some(&text[start..start + end + METADATA_END.len()])
+}
+
 /// Whether `current` is `around` with the memory and some metadata of that length in each gap.
 fn is_rendering(current: &str, around: &[Cow<'_, str>], memory: &str, metadata_len: usize) -> bool {
     let mut pieces = around.iter();
