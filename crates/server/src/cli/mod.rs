@@ -7,6 +7,7 @@ mod agents;
 mod call;
 mod chat;
 mod connection;
+mod context;
 mod doctor;
 mod lookup;
 mod memory;
@@ -51,6 +52,8 @@ enum Command {
     /// Look into an agent's memory
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
+    /// Show what fills an agent's context window
+    Context(context::ContextFlags),
     /// Check the data directory, the store and the providers
     Doctor(doctor::DoctorFlags),
 }
@@ -91,6 +94,7 @@ async fn perform(cli: &Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Chat(flags) => chat::run(&command_config(cli, CHAT_LOG)?, flags, output).await,
         Command::Agents(command) => agents::run(&command_config(cli, COMMAND_LOG)?, command, output).await,
         Command::Memory(command) => memory::run(&command_config(cli, COMMAND_LOG)?, command, output).await,
+        Command::Context(flags) => context::run(&command_config(cli, COMMAND_LOG)?, flags, output).await,
         // A configuration that can't be read is something that the doctor has to tell.
         Command::Doctor(flags) => doctor::run(&cli.place, flags, output).await,
     }

@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod bad_input;
+mod context_window;
 mod crash;
 mod durability;
 mod first_light;
