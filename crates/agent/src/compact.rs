@@ -19,7 +19,7 @@ use storage::{Change, Commit, MessageFilter, StoreError};
 use crate::drive::{RunPorts, Stop};
 use crate::events::RunFailure;
 use crate::input::RunInput;
-use crate::meter::{Load, Measured};
+use crate::meter::{Load, Measured, TokenMeter, Weight};
 use crate::render::{history_options, system_text};
 use crate::summarise::{SummaryFailure, Task, summarise};
 
@@ -57,14 +57,21 @@ impl Compactor<'_> {
         Budget::new(self.ports.meter.window(&config.handle, config.context_window), call.request.max_output_tokens)
     }
 
-    /// Our count of a call; None if it is far from filling the window, which is found without counting.
-    pub(crate) async fn measure(&self, call: Call<'_>) -> Option<Measured> {
+    /// How large a call is: in bytes, and in tokens where it may not fit, which is when counting is worth its time.
+    pub(crate) async fn measure(&self, call: Call<'_>) -> (Weight, Option<Measured>) {
         let options = options(call.snapshot);
         let load = load(call, &options);
-        if self.ports.meter.surely_fits(load, self.budget(call)) {
-            return None;
+        let weight = TokenMeter::weigh(load);
+        if self.ports.meter.surely_fits(load, weight, self.budget(call)) {
+            return (weight, None);
         }
-        Some(self.ports.meter.measure(load).await)
+        (weight, Some(self.ports.meter.measure(load).await))
+    }
+
+    /// A call was answered, and the vendor said how many tokens it had.
+    pub(crate) fn answered(&self, call: Call<'_>, (weight, measured): (Weight, Option<&Measured>), reported: u64) {
+        let options = options(call.snapshot);
+        self.ports.meter.reported(load(call, &options), weight, measured, reported);
     }
 
     /// Whether a call would not fit.
@@ -331,7 +338,7 @@ fn options(snapshot: &AgentSnapshot) -> HistoryOptions {
 
 fn load<'a>(call: Call<'a>, options: &'a HistoryOptions) -> Load<'a> {
     let model = &call.snapshot.agent.llm_config.handle;
-    Load { model, context: call.context, tools: &call.request.tools, options }
+    Load { conversation: call.snapshot.conversation, model, context: call.context, tools: &call.request.tools, options }
 }
 
 /// Tokens that every request has, however short its history is.

@@ -189,7 +189,7 @@ impl Driver<'_> {
             let request = Arc::new(model_request(snapshot, &context, ask, steps, open.id));
             let call = Call { snapshot, context: &context, request: &request, unstored: open.given.len() };
             let compactor = self.compactor();
-            let measured = compactor.measure(call).await;
+            let (weight, measured) = compactor.measure(call).await;
             if let Some(measured) = measured.as_ref().filter(|it| !has_room && compactor.is_too_long(call, it)) {
                 // Once is enough: what can't be taken out now can't be taken out a moment later either.
                 has_room = true;
@@ -199,8 +199,7 @@ impl Driver<'_> {
             }
             match self.ask_once(snapshot, steps, open, request.clone()).await? {
                 Ok(answer) => {
-                    let handle = &snapshot.agent.llm_config.handle;
-                    measured.iter().for_each(|it| self.ports.meter.reported(handle, it, answer.usage.prompt_tokens));
+                    compactor.answered(call, (weight, measured.as_ref()), answer.usage.prompt_tokens);
                     return Ok(answer);
                 }
                 Err(ModelError::ContextTooLong { detail }) => {

@@ -1,15 +1,16 @@
 //! Counts what a request will cost, remembers what it counted, and learns how vendors count.
 //!
-//! Shared by all runs. A message is counted once: its count is remembered by its id and by what is shown of it. Most
-//! requests are not counted at all, because the sum of their bytes already fits the window. What is learned is kept in
-//! memory only and learned again after a restart.
+//! Shared by all runs. Most requests are not counted at all: the sum of their bytes fits the window, or what the vendor
+//! reported for the conversation's last request and the bytes that are new since. A message is counted once: its count
+//! is remembered by its id and by what is shown of it. What is learned is kept in memory only and learned again after a
+//! restart.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::seams::chat_model::ToolSpec;
-use domain::{Message, MessageId, ModelHandle, Role};
+use domain::{ConversationId, Message, MessageId, ModelHandle, Role};
 use prompt::budget::{Budget, Ratio};
 use prompt::history::HistoryOptions;
 use prompt::tokens::{self, Family};
@@ -18,16 +19,38 @@ use crate::overflow::Overflow;
 
 /// Counts that are remembered in each of two generations, about 10 MB together.
 const MAX_COUNTS: usize = 100_000;
+/// Conversations whose last request is remembered, in each of two generations.
+const MAX_CONVERSATIONS: usize = 20_000;
+/// Bytes a token, at most, of a report that is believed. Some vendors leave out what they had cached.
+const MAX_TOKEN_BYTES: u64 = 8;
 /// Models about which something is remembered.
 const MAX_MODELS: usize = 1_000;
 
 /// What a request is measured by.
 #[derive(Clone, Copy)]
 pub(crate) struct Load<'a> {
+    pub(crate) conversation: ConversationId,
     pub(crate) model: &'a ModelHandle,
     pub(crate) context: &'a [Arc<Message>],
     pub(crate) tools: &'a [ToolSpec],
     pub(crate) options: &'a HistoryOptions,
+}
+
+/// The bytes of a request, which are quickly found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Weight {
+    total: u64,
+    /// Of the system message, the only one that is ever rewritten.
+    system: u64,
+}
+
+/// The last request of a conversation, and what the vendor counted.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    messages: usize,
+    last: MessageId,
+    weight: Weight,
+    tokens: u64,
 }
 
 /// Our count of a request.
@@ -53,14 +76,21 @@ type Key = (MessageId, u64);
 pub struct TokenMeter {
     counts: Mutex<Counts>,
     learned: Mutex<HashMap<ModelHandle, Learned>>,
+    seen: Mutex<Generations<ConversationId, Seen>>,
+}
+
+/// What is remembered of texts.
+#[derive(Debug, Default)]
+struct Counts {
+    messages: Generations<Key, u64>,
+    tools: HashMap<u64, u64>,
 }
 
 /// Two generations: what was not asked for while the younger one filled up is forgotten.
-#[derive(Debug, Default)]
-struct Counts {
-    young: HashMap<Key, u64>,
-    old: HashMap<Key, u64>,
-    tools: HashMap<u64, u64>,
+#[derive(Debug)]
+struct Generations<K, V> {
+    young: HashMap<K, V>,
+    old: HashMap<K, V>,
 }
 
 /// What calls have shown about a model.
@@ -82,33 +112,61 @@ impl TokenMeter {
         self.learned(model).window.map_or(told, |window| window.min(told))
     }
 
-    /// Whether a request fits without a doubt, which is found without counting.
-    pub(crate) fn surely_fits(&self, load: Load<'_>, budget: Budget) -> bool {
-        let messages: u64 = load.context.iter().map(|message| tokens::message_bytes(message, load.options)).sum();
-        let bytes = messages + tokens::tools_bytes(load.tools) + tokens::PER_REQUEST;
+    /// The bytes of a request.
+    pub(crate) fn weigh(load: Load<'_>) -> Weight {
+        let bytes = |message: &Arc<Message>| tokens::message_bytes(message, load.options);
+        let system = load.context.first().filter(|message| message.role == Role::System).map_or(0, bytes);
+        let messages: u64 = load.context.iter().map(bytes).sum();
+        Weight { total: messages + tokens::tools_bytes(load.tools) + tokens::PER_REQUEST, system }
+    }
+
+    /// Whether a request fits, as far as that is found without counting.
+    pub(crate) fn surely_fits(&self, load: Load<'_>, weight: Weight, budget: Budget) -> bool {
         let family = Family::of_model(load.model.model());
-        self.ratio(load.model).estimate(family.at_most(bytes)) <= budget.trigger()
+        if self.ratio(load.model).estimate(family.at_most(weight.total)) <= budget.trigger() {
+            return true;
+        }
+        let Some(seen) = self.last_seen(load) else { return false };
+        let grown = weight.total.saturating_sub(seen.weight.total);
+        // A system message that was rewritten is as good as new.
+        let rewritten = if weight.system == seen.weight.system { 0 } else { weight.system };
+        seen.tokens + family.at_most(grown + rewritten) <= budget.trigger()
+    }
+
+    /// The conversation's last request, if this one goes on from it.
+    fn last_seen(&self, load: Load<'_>) -> Option<Seen> {
+        let seen = lock(&self.seen).get(&load.conversation, MAX_CONVERSATIONS)?;
+        let last = load.context.get(seen.messages.checked_sub(1)?)?;
+        (last.id == seen.last).then_some(seen)
     }
 
     /// Counts a request. What was not counted before is counted on a thread of its own: it takes milliseconds.
     pub(crate) async fn measure(&self, load: Load<'_>) -> Measured {
         let family = Family::of_model(load.model.model());
         let keys: Vec<Key> = load.context.iter().map(|message| key(message, load.options, family)).collect();
-        let mut found = self.counts().find(&keys);
+        let mut found: Vec<Option<u64>> = {
+            let mut counts = lock(&self.counts);
+            keys.iter().map(|key| counts.messages.get(key, MAX_COUNTS)).collect()
+        };
         let missing: Vec<usize> = (0..found.len()).filter(|index| found[*index].is_none()).collect();
         if !missing.is_empty() {
             let messages: Vec<Arc<Message>> = missing.iter().map(|index| load.context[*index].clone()).collect();
             let counted = count(messages, *load.options, family).await;
-            let mut counts = self.counts();
+            let mut counts = lock(&self.counts);
             for (index, tokens) in missing.into_iter().zip(counted) {
-                counts.keep(keys[index], tokens);
+                counts.messages.keep(keys[index], tokens, MAX_COUNTS);
                 found[index] = Some(tokens);
             }
         }
-        Measured {
+        let measured = Measured {
             messages: found.into_iter().map(Option::unwrap_or_default).collect(),
             rest: self.tools(load.tools, family) + tokens::PER_REQUEST,
+        };
+        if let Some(seen) = self.last_seen(load) {
+            let counted = measured.messages[..seen.messages].iter().sum::<u64>() + measured.rest;
+            self.learn(load.model, |learned| learned.ratio = learned.ratio.after_report(counted, seen.tokens));
         }
+        measured
     }
 
     fn tools(&self, tools: &[ToolSpec], family: Family) -> u64 {
@@ -118,11 +176,11 @@ impl TokenMeter {
             (&tool.name, &tool.description, tool.parameters.to_string()).hash(&mut hasher);
         }
         let key = hasher.finish();
-        if let Some(count) = self.counts().tools.get(&key) {
+        if let Some(count) = lock(&self.counts).tools.get(&key) {
             return *count;
         }
         let count = tokens::tools_tokens(tools, family);
-        let mut counts = self.counts();
+        let mut counts = lock(&self.counts);
         if counts.tools.len() >= MAX_MODELS {
             counts.tools.clear();
         }
@@ -130,10 +188,17 @@ impl TokenMeter {
         count
     }
 
-    /// The vendor reported `prompt_tokens` for what we counted.
-    pub(crate) fn reported(&self, model: &ModelHandle, measured: &Measured, prompt_tokens: u64) {
-        if prompt_tokens > 0 {
-            self.learn(model, |learned| learned.ratio = learned.ratio.after_report(measured.total(), prompt_tokens));
+    /// The vendor reported `prompt_tokens` for a request.
+    pub(crate) fn reported(&self, load: Load<'_>, weight: Weight, measured: Option<&Measured>, prompt_tokens: u64) {
+        let Some(last) = load.context.last().filter(|_| prompt_tokens > 0) else { return };
+        if let Some(measured) = measured {
+            self.learn(load.model, |learned| {
+                learned.ratio = learned.ratio.after_report(measured.total(), prompt_tokens);
+            });
+        }
+        if prompt_tokens * MAX_TOKEN_BYTES >= weight.total {
+            let seen = Seen { messages: load.context.len(), last: last.id, weight, tokens: prompt_tokens };
+            lock(&self.seen).keep(load.conversation, seen, MAX_CONVERSATIONS);
         }
     }
 
@@ -154,39 +219,44 @@ impl TokenMeter {
     }
 
     fn learned(&self, model: &ModelHandle) -> Learned {
-        self.learned.lock().unwrap_or_else(PoisonError::into_inner).get(model).copied().unwrap_or_default()
+        lock(&self.learned).get(model).copied().unwrap_or_default()
     }
 
     fn learn(&self, model: &ModelHandle, change: impl FnOnce(&mut Learned)) {
-        let mut all = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.learned);
         if all.len() >= MAX_MODELS && !all.contains_key(model) {
             all.clear();
         }
         change(all.entry(model.clone()).or_default());
     }
+}
 
-    fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+impl<K, V> Default for Generations<K, V> {
+    fn default() -> Self {
+        Self { young: HashMap::new(), old: HashMap::new() }
     }
 }
 
-impl Counts {
-    fn find(&mut self, keys: &[Key]) -> Vec<Option<u64>> {
-        keys.iter().map(|key| self.young.get(key).copied().or_else(|| self.revive(key))).collect()
+impl<K: Copy + Eq + Hash, V: Copy> Generations<K, V> {
+    fn get(&mut self, key: &K, capacity: usize) -> Option<V> {
+        if let Some(value) = self.young.get(key) {
+            return Some(*value);
+        }
+        let value = *self.old.get(key)?;
+        self.keep(*key, value, capacity);
+        Some(value)
     }
 
-    fn revive(&mut self, key: &Key) -> Option<u64> {
-        let count = *self.old.get(key)?;
-        self.keep(*key, count);
-        Some(count)
-    }
-
-    fn keep(&mut self, key: Key, count: u64) {
-        if self.young.len() >= MAX_COUNTS {
+    fn keep(&mut self, key: K, value: V, capacity: usize) {
+        if self.young.len() >= capacity && !self.young.contains_key(&key) {
             self.old = std::mem::take(&mut self.young);
         }
-        self.young.insert(key, count);
+        self.young.insert(key, value);
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Tokens of each message.
@@ -210,3 +280,7 @@ fn key(message: &Message, options: &HistoryOptions, family: Family) -> Key {
     }
     (message.id, hasher.finish())
 }
+
+#[cfg(test)]
+#[path = "meter_tests.rs"]
+mod tests;
