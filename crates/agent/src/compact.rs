@@ -65,7 +65,7 @@ impl Compactor<'_> {
         if self.ports.meter.surely_fits(load, weight, self.budget(call)) {
             return (weight, None);
         }
-        (weight, Some(self.ports.meter.measure(load).await))
+        (weight, Some(self.ports.meter.measure(load, weight).await))
     }
 
     /// A call was answered, and the vendor said how many tokens it had.
@@ -84,7 +84,8 @@ impl Compactor<'_> {
     /// that can't be done.
     pub(crate) async fn after_refusal(&self, call: Call<'_>, detail: String, tries: u32) -> Result<Usage, Stop> {
         let options = options(call.snapshot);
-        let measured = self.ports.meter.measure(load(call, &options)).await;
+        let load = load(call, &options);
+        let measured = self.ports.meter.measure(load, TokenMeter::weigh(load)).await;
         let handle = &call.snapshot.agent.llm_config.handle;
         self.ports.meter.refused(handle, &measured, self.budget(call), &detail);
         if tries <= MAX_TIGHTNESS

@@ -1,7 +1,7 @@
 //! Counts what a request will cost, remembers what it counted, and learns how vendors count.
 //!
-//! Shared by all runs. Most requests are not counted at all: the sum of their bytes fits the window, or what the vendor
-//! reported for the conversation's last request and the bytes that are new since. A message is counted once: its count
+//! Shared by all runs. Most requests are not counted at all: the sum of their bytes fits the window, or the tokens of an
+//! earlier request of the conversation (reported by the vendor, else counted here) and the bytes that are new since. A message is counted once: its count
 //! is remembered by its id and by what is shown of it. What is learned is kept in memory only and learned again after a
 //! restart.
 
@@ -44,13 +44,15 @@ pub(crate) struct Weight {
     system: u64,
 }
 
-/// The last request of a conversation, and what the vendor counted.
+/// The last request of a conversation whose tokens are known.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     messages: usize,
     last: MessageId,
     weight: Weight,
     tokens: u64,
+    /// Whether the vendor counted them, and not we.
+    is_report: bool,
 }
 
 /// Our count of a request.
@@ -141,7 +143,7 @@ impl TokenMeter {
     }
 
     /// Counts a request. What was not counted before is counted on a thread of its own: it takes milliseconds.
-    pub(crate) async fn measure(&self, load: Load<'_>) -> Measured {
+    pub(crate) async fn measure(&self, load: Load<'_>, weight: Weight) -> Measured {
         let family = Family::of_model(load.model.model());
         let keys: Vec<Key> = load.context.iter().map(|message| key(message, load.options, family)).collect();
         let mut found: Vec<Option<u64>> = {
@@ -162,11 +164,19 @@ impl TokenMeter {
             messages: found.into_iter().map(Option::unwrap_or_default).collect(),
             rest: self.tools(load.tools, family) + tokens::PER_REQUEST,
         };
-        if let Some(seen) = self.last_seen(load) {
+        if let Some(seen) = self.last_seen(load).filter(|seen| seen.is_report) {
             let counted = measured.messages[..seen.messages].iter().sum::<u64>() + measured.rest;
             self.learn(load.model, |learned| learned.ratio = learned.ratio.after_report(counted, seen.tokens));
         }
+        self.keep_seen(load, weight, self.ratio(load.model).estimate(measured.total()), false);
         measured
+    }
+
+    fn keep_seen(&self, load: Load<'_>, weight: Weight, tokens: u64, is_report: bool) {
+        if let Some(last) = load.context.last() {
+            let seen = Seen { messages: load.context.len(), last: last.id, weight, tokens, is_report };
+            lock(&self.seen).keep(load.conversation, seen, MAX_CONVERSATIONS);
+        }
     }
 
     fn tools(&self, tools: &[ToolSpec], family: Family) -> u64 {
@@ -190,15 +200,16 @@ impl TokenMeter {
 
     /// The vendor reported `prompt_tokens` for a request.
     pub(crate) fn reported(&self, load: Load<'_>, weight: Weight, measured: Option<&Measured>, prompt_tokens: u64) {
-        let Some(last) = load.context.last().filter(|_| prompt_tokens > 0) else { return };
+        if prompt_tokens == 0 {
+            return;
+        }
         if let Some(measured) = measured {
             self.learn(load.model, |learned| {
                 learned.ratio = learned.ratio.after_report(measured.total(), prompt_tokens);
             });
         }
         if prompt_tokens * MAX_TOKEN_BYTES >= weight.total {
-            let seen = Seen { messages: load.context.len(), last: last.id, weight, tokens: prompt_tokens };
-            lock(&self.seen).keep(load.conversation, seen, MAX_CONVERSATIONS);
+            self.keep_seen(load, weight, prompt_tokens, true);
         }
     }
 

@@ -35,6 +35,24 @@ fn load<'a>(model: &'a ModelHandle, context: &'a [Arc<Message>]) -> Load<'a> {
     Load { conversation: ConversationId::from_bytes([3; 16]), model, context, tools: &[], options: &OPTIONS }
 }
 
+async fn measure(meter: &TokenMeter, load: Load<'_>) -> Measured {
+    meter.measure(load, TokenMeter::weigh(load)).await
+}
+
+#[tokio::test]
+async fn a_count_of_ours_spares_the_next_one() {
+    let (meter, model, budget) = (TokenMeter::default(), handle(), Budget::new(4_096, None));
+    let mut context = vec![said(Role::System, "You keep books."), said(Role::User, &"a few words ".repeat(500))];
+    let before = meter.ratio(&model);
+    for _ in 0..3 {
+        measure(&meter, load(&model, &context)).await;
+    }
+    assert_eq!(meter.ratio(&model), before, "our own count teaches nothing");
+    context.push(said(Role::Assistant, &"b".repeat(1_500)));
+    let load = load(&model, &context);
+    assert!(meter.surely_fits(load, TokenMeter::weigh(load), budget));
+}
+
 #[tokio::test]
 async fn a_report_spares_the_counting_of_what_it_covers() {
     let (meter, model, budget) = (TokenMeter::default(), handle(), Budget::new(4_096, None));
@@ -52,7 +70,7 @@ async fn a_report_spares_the_counting_of_what_it_covers() {
     assert!(fits(&context), "1,510 tokens and 2,000 bytes fit");
     context.push(said(Role::User, &"b".repeat(400)));
     assert!(!fits(&context), "and 400 more may not");
-    let measured = meter.measure(load(&model, &context)).await;
+    let measured = measure(&meter, load(&model, &context)).await;
     let estimate = meter.ratio(&model).estimate(1_000);
     assert!((1_000..1_040).contains(&estimate), "the report says how the first two are counted: {estimate}");
     assert!(measured.total() < 2_500, "{measured:?}");
@@ -67,13 +85,13 @@ async fn a_report_spares_the_counting_of_what_it_covers() {
 async fn a_message_is_counted_once_and_a_rewritten_system_message_again() {
     let (meter, model) = (TokenMeter::default(), handle());
     let mut context = vec![said(Role::System, "You keep books."), said(Role::User, "Hello")];
-    let first = meter.measure(load(&model, &context)).await;
-    assert_eq!(first, meter.measure(load(&model, &context)).await);
+    let first = measure(&meter, load(&model, &context)).await;
+    assert_eq!(first, measure(&meter, load(&model, &context)).await);
     assert_eq!(lock(&meter.counts).messages.young.len(), 2);
     let mut system = Message::clone(&context[0]);
     system.content = Arc::new([ContentPart::text("zqxj zqxj zqxj.")]);
     context[0] = Arc::new(system);
-    let second = meter.measure(load(&model, &context)).await;
+    let second = measure(&meter, load(&model, &context)).await;
     assert!(second.messages[0] > first.messages[0] && second.messages[1] == first.messages[1]);
     assert_eq!(lock(&meter.counts).messages.young.len(), 3);
 }
