@@ -36,7 +36,8 @@ pub struct Answer {
 }
 
 impl Answer {
-    fn empty() -> Self {
+    /// Nothing yet.
+    pub(crate) fn empty() -> Self {
         Self {
             text: String::new(),
             reasoning: String::new(),

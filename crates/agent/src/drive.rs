@@ -4,22 +4,26 @@ use std::sync::Arc;
 
 use domain::agent::LoopPolicy;
 use domain::message::SEND_MESSAGE;
-use domain::seams::chat_model::{ChatModel, FinishReason, ModelError};
+use domain::seams::chat_model::{ChatModel, FinishReason, ModelError, ModelRequest};
 use domain::seams::tool_executor::{ToolExecutor, ToolInvocation};
-use domain::{AgentSnapshot, Memory, Message, MessageId, StepId, StopReason, Timestamp, ToolStatus, Usage};
+use domain::{AgentSnapshot, Memory, Message, StopReason, Timestamp, ToolStatus, Usage};
 use storage::{Store, StoreError};
 use tokio_util::sync::CancellationToken;
 use tools::rules::RuleSolver;
 
 use crate::ask_model::{Answer, ask_model};
+use crate::compact::{Call, Compactor};
 use crate::events::{Finished, RunEvent, RunFailure};
 use crate::input::{RunInput, RunPermit};
 use crate::listener::{EventSink, Hearing, Listener};
+use crate::meter::TokenMeter;
+use crate::open_step::{OpenStep, context, name_calls};
 use crate::plan::{PlannedCall, Verdict};
 use crate::render::{SystemMessage, model_request, system_message};
 use crate::step_commit::{RunRow, StepChanges, StepEdits, step_row};
 use crate::step_loop::{Ask, Next, Reply, Returned, StepClose, StepLoop};
 use crate::step_messages::StepFrame;
+use crate::summarise::FindSummariser;
 
 /// How often a step's tools run again because somebody else changed a block at the same time.
 const MAX_CONFLICTS: u32 = 8;
@@ -29,6 +33,10 @@ pub struct RunPorts {
     pub store: Store,
     pub model: Arc<dyn ChatModel>,
     pub toolbox: Arc<dyn ToolExecutor>,
+    /// Counts tokens, for all runs.
+    pub meter: Arc<TokenMeter>,
+    /// Finds who summarises what leaves a full context.
+    pub summarisers: FindSummariser,
     pub clock: fn() -> Timestamp,
     /// The client left: stop at once and keep nothing of the open step.
     pub cancel: CancellationToken,
@@ -59,7 +67,7 @@ pub async fn drive(input: RunInput, ports: &RunPorts, sink: &EventSink, _permit:
 }
 
 /// Why a run ended other than by its own decision.
-enum Stop {
+pub(crate) enum Stop {
     Cancelled,
     Failed(RunFailure),
 }
@@ -84,6 +92,7 @@ fn stop_reason(failure: &RunFailure) -> StopReason {
     match failure {
         RunFailure::Model(_) => StopReason::LlmApiError,
         RunFailure::BadReply(_) => StopReason::InvalidLlmResponse,
+        RunFailure::SystemTooLong(_) => StopReason::ContextWindowOverflowInSystemPrompt,
         RunFailure::Stopping => StopReason::Cancelled,
         RunFailure::NoModel(_) | RunFailure::NoTool | RunFailure::AgentGone | RunFailure::Full | RunFailure::Store => {
             StopReason::Error
@@ -96,17 +105,6 @@ struct Driver<'a> {
     ports: &'a RunPorts,
     sink: &'a EventSink,
     row: RunRow,
-}
-
-/// One step between the model's answer and its commit.
-struct OpenStep {
-    id: StepId,
-    message: MessageId,
-    system: SystemMessage,
-    new_system: Option<Arc<Message>>,
-    given: Vec<Arc<Message>>,
-    answer: Answer,
-    calls: Vec<PlannedCall>,
 }
 
 impl Driver<'_> {
@@ -124,7 +122,7 @@ impl Driver<'_> {
                     return Err(Stop::Failed(RunFailure::BadReply("the run lost its place".into())));
                 }
             };
-            let open = self.ask(&snapshot, &mut steps, ask).await?;
+            let open = self.ask(&mut snapshot, &mut steps, ask).await?;
             self.finish_step(snapshot, &mut steps, open).await?;
             if let Some(reason) = steps.stopped() {
                 return Ok(reason);
@@ -151,51 +149,121 @@ impl Driver<'_> {
     }
 
     /// Shows the model what it may see and waits for its answer.
-    async fn ask(&mut self, snapshot: &AgentSnapshot, steps: &mut StepLoop, ask: Ask) -> Result<OpenStep, Stop> {
-        let at = (self.ports.clock)();
-        let policy = snapshot.agent.kind.loop_policy();
-        if policy == LoopPolicy::V2 && ask.allowed.is_empty() {
+    async fn ask(&mut self, snapshot: &mut AgentSnapshot, steps: &mut StepLoop, ask: Ask) -> Result<OpenStep, Stop> {
+        if snapshot.agent.kind.loop_policy() == LoopPolicy::V2 && ask.allowed.is_empty() {
             return Err(Stop::Failed(RunFailure::NoTool));
         }
-        let (id, message) = (StepId::at(at), MessageId::at(at));
-        let frame = StepFrame { input: &self.input, step: id, zone: &snapshot.agent.timezone, at };
-        let system = system_message(snapshot, at);
-        let new_system = match &system {
-            SystemMessage::Missing(text) => Some(Arc::new(frame.system(text.clone()))),
-            SystemMessage::Stored | SystemMessage::Rewritten(_) => None,
-        };
-        let given: Vec<Arc<Message>> = if steps.steps() == 0 {
-            self.input.messages.iter().map(|message| Arc::new(frame.input(message))).collect()
-        } else {
-            Vec::new()
-        };
-        let context = context(snapshot, &system, new_system.as_ref(), &given);
-        let request = Arc::new(model_request(snapshot, &context, &ask, steps, id));
-        let mut listener = Listener::new(Hearing {
-            sink: self.sink,
-            message,
-            step: id,
-            at,
-            policy,
-            inner_thoughts: snapshot.agent.llm_config.put_inner_thoughts_in_kwargs,
-            speaks: steps.runs_as_written(SEND_MESSAGE),
-        });
-        let mut answer = tokio::select! {
-            // A client that has left wants no answer, however fast it comes.
-            biased;
-            () = self.ports.cancel.cancelled() => return Err(Stop::Cancelled),
-            answer = ask_model(&*self.ports.model, request, &mut listener) => answer?,
-        };
-        self.row.usage += answer.usage;
+        let at = (self.ports.clock)();
+        let mut open = OpenStep::new(at);
+        if steps.steps() == 0 {
+            let frame = StepFrame { input: &self.input, step: open.id, zone: &snapshot.agent.timezone, at };
+            open.given = self.input.messages.iter().map(|message| Arc::new(frame.input(message))).collect();
+            let spent = self.compactor().catch_up(snapshot).await?;
+            self.compacted(snapshot, spent).await?;
+        }
+        open.answer = self.answer(snapshot, steps, &ask, &mut open).await?;
+        self.row.usage += open.answer.usage;
         // A model may spend all that it was given on reasoning; that is no fault of the provider.
-        if answer.is_empty() && answer.finish != FinishReason::Length && steps.steps() == 0 {
+        if open.answer.is_empty() && open.answer.finish != FinishReason::Length && steps.steps() == 0 {
             let detail = "the model answered with nothing".to_owned();
             return Err(Stop::Failed(RunFailure::Model(ModelError::Broken { detail })));
         }
-        name_calls(&mut answer);
-        let reply = Reply { calls: answer.calls.clone(), finish: answer.finish };
-        let calls = steps.model_replied(reply, &snapshot.tools);
-        Ok(OpenStep { id, message, system, new_system, given, answer, calls })
+        name_calls(&mut open.answer);
+        let reply = Reply { calls: open.answer.calls.clone(), finish: open.answer.finish };
+        open.calls = steps.model_replied(reply, &snapshot.tools);
+        Ok(open)
+    }
+
+    /// The model's answer. A context that is too long for it is compacted first: before the call, where we can tell,
+    /// and after a refusal, where only the vendor could.
+    async fn answer(
+        &mut self,
+        snapshot: &mut AgentSnapshot,
+        steps: &StepLoop,
+        ask: &Ask,
+        open: &mut OpenStep,
+    ) -> Result<Answer, Stop> {
+        let (mut refusals, mut has_room) = (0, false);
+        loop {
+            let context = self.lay_out(snapshot, open);
+            let request = Arc::new(model_request(snapshot, &context, ask, steps, open.id));
+            let call = Call { snapshot, context: &context, request: &request, unstored: open.given.len() };
+            let compactor = self.compactor();
+            let (weight, measured) = compactor.measure(call).await;
+            if let Some(measured) = measured.as_ref().filter(|it| !has_room && compactor.is_too_long(call, it)) {
+                // Once is enough: what can't be taken out now can't be taken out a moment later either.
+                has_room = true;
+                let spent = compactor.compact(call, measured, 0).await?;
+                self.compacted(snapshot, spent).await?;
+                continue;
+            }
+            match self.ask_once(snapshot, steps, open, request.clone()).await? {
+                Ok(answer) => {
+                    compactor.answered(call, (weight, measured.as_ref()), answer.usage.prompt_tokens);
+                    return Ok(answer);
+                }
+                Err(ModelError::ContextTooLong { detail }) => {
+                    has_room = true;
+                    refusals += 1;
+                    let spent = compactor.after_refusal(call, detail, refusals).await?;
+                    self.compacted(snapshot, Some(spent)).await?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// One call, with what the model says shown as it comes.
+    async fn ask_once(
+        &self,
+        snapshot: &AgentSnapshot,
+        steps: &StepLoop,
+        open: &OpenStep,
+        request: Arc<ModelRequest>,
+    ) -> Result<Result<Answer, ModelError>, Stop> {
+        let mut listener = Listener::new(Hearing {
+            sink: self.sink,
+            message: open.message,
+            step: open.id,
+            at: open.at,
+            policy: snapshot.agent.kind.loop_policy(),
+            inner_thoughts: snapshot.agent.llm_config.put_inner_thoughts_in_kwargs,
+            speaks: steps.runs_as_written(SEND_MESSAGE),
+        });
+        tokio::select! {
+            // A client that has left wants no answer, however fast it comes.
+            biased;
+            () = self.ports.cancel.cancelled() => Err(Stop::Cancelled),
+            answer = ask_model(&*self.ports.model, request, &mut listener) => match answer {
+                // What was shown can't be taken back, so the call is not made again.
+                Err(error) if listener.has_shown() => Err(error.into()),
+                answer => Ok(answer),
+            },
+        }
+    }
+
+    /// What the model is to be shown, with the system message as it has to be now.
+    fn lay_out(&self, snapshot: &AgentSnapshot, open: &mut OpenStep) -> Vec<Arc<Message>> {
+        let frame = StepFrame { input: &self.input, step: open.id, zone: &snapshot.agent.timezone, at: open.at };
+        open.system = system_message(snapshot, open.at);
+        open.new_system = match &open.system {
+            SystemMessage::Missing(text) => Some(Arc::new(frame.system(text.clone()))),
+            SystemMessage::Stored | SystemMessage::Rewritten(_) => None,
+        };
+        context(snapshot, &open.system, open.new_system.as_ref(), &open.given)
+    }
+
+    fn compactor(&self) -> Compactor<'_> {
+        Compactor { ports: self.ports, input: &self.input }
+    }
+
+    /// Goes on with the context as it is after a compaction, if there was one.
+    async fn compacted(&mut self, snapshot: &mut AgentSnapshot, spent: Option<Usage>) -> Result<(), Stop> {
+        if let Some(spent) = spent {
+            self.row.usage += spent;
+            *snapshot = self.snapshot().await?;
+        }
+        Ok(())
     }
 
     /// Runs the step's tools and stores the step; runs them again where somebody else was faster with a block.
@@ -345,42 +413,6 @@ impl Driver<'_> {
             // The next start closes what stays open here.
             let error = &error as &dyn std::error::Error;
             tracing::error!(error, run = %self.input.run, "the end of a run could not be written down");
-        }
-    }
-}
-
-/// The context list of one step, before its answer.
-fn context(
-    snapshot: &AgentSnapshot,
-    system: &SystemMessage,
-    new_system: Option<&Arc<Message>>,
-    given: &[Arc<Message>],
-) -> Vec<Arc<Message>> {
-    let stored = &snapshot.context;
-    let mut context = Vec::with_capacity(stored.len() + given.len() + 1);
-    match system {
-        SystemMessage::Stored => context.extend_from_slice(stored),
-        SystemMessage::Rewritten(message) => {
-            context.push(message.clone());
-            context.extend_from_slice(stored.get(1..).unwrap_or_default());
-        }
-        SystemMessage::Missing(_) => {
-            context.extend(new_system.cloned());
-            context.extend_from_slice(stored);
-        }
-    }
-    context.extend_from_slice(given);
-    context
-}
-
-/// Gives a unique id to calls that came without one, or with one that another call has.
-fn name_calls(answer: &mut Answer) {
-    for index in 0..answer.calls.len() {
-        let (before, rest) = answer.calls.split_at_mut(index);
-        let call = &mut rest[0];
-        if call.id.is_empty() || before.iter().any(|other| other.id == call.id) {
-            let random = MessageId::random().uuid().simple().to_string();
-            call.id = format!("call_{}", &random[..24]);
         }
     }
 }

@@ -64,6 +64,11 @@ pub enum RunFailure {
         "this agent must call a tool in every step, but it has none that its rules allow now: attach one, for example send_message"
     )]
     NoTool,
+    /// Shorten the base prompt or the blocks, take tools away, or choose a model with a larger window.
+    #[error(
+        "the agent's system message and tools alone are longer than its model's context window: shorten its memory, take tools away, or choose a model with a larger window ({0})"
+    )]
+    SystemTooLong(String),
     /// Somebody deleted the agent while it was running.
     #[error("the agent does not exist any more")]
     AgentGone,

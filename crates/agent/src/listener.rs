@@ -31,6 +31,11 @@ impl EventSink {
         Self { sender, pieces }
     }
 
+    /// A sink of which nobody hears anything.
+    pub(crate) fn silent() -> Self {
+        Self { sender: mpsc::channel(1).0, pieces: false }
+    }
+
     /// Sends one event; a watcher that has left is no reason to stop.
     pub async fn send(&self, event: RunEvent) {
         if self.sender.send(event).await.is_err() {

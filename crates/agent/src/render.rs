@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::agent::LoopPolicy;
 use domain::seams::chat_model::ModelRequest;
-use domain::{AgentSnapshot, ContentPart, Message, Role, StepId, Timestamp};
+use domain::{AgentSnapshot, ContentPart, LlmConfig, Message, Role, StepId, Timestamp};
 use prompt::history::{HistoryOptions, chat_messages};
 use prompt::system::{Metadata, SystemInput};
 use prompt::tool_specs::{SpecOptions, specs};
@@ -59,7 +59,8 @@ pub fn system_text(snapshot: &AgentSnapshot, now: Timestamp) -> String {
     prompt::system::render(&system_input(snapshot), &metadata)
 }
 
-fn system_input(snapshot: &AgentSnapshot) -> SystemInput<'_> {
+/// All that the system message depends on.
+pub(crate) fn system_input(snapshot: &AgentSnapshot) -> SystemInput<'_> {
     let agent = &snapshot.agent;
     SystemInput {
         base: &agent.system,
@@ -68,6 +69,14 @@ fn system_input(snapshot: &AgentSnapshot) -> SystemInput<'_> {
         tool_rules: &agent.tool_rules,
         directories: None,
         line_numbers: agent.llm_config.numbers_memory_lines(),
+    }
+}
+
+/// How the history is shown to a model: tools' returns are cut at 20% of the window, at four characters a token.
+pub(crate) fn history_options(config: &LlmConfig) -> HistoryOptions {
+    HistoryOptions {
+        inner_thoughts: config.put_inner_thoughts_in_kwargs,
+        max_return_chars: Some(MIN_RETURN_CHARS.max(config.context_window as usize * 4 / 5)),
     }
 }
 
@@ -82,10 +91,7 @@ pub(crate) fn model_request(
     let agent = &snapshot.agent;
     let config = &agent.llm_config;
     let policy = agent.kind.loop_policy();
-    let history = HistoryOptions {
-        inner_thoughts: config.put_inner_thoughts_in_kwargs,
-        max_return_chars: Some(MIN_RETURN_CHARS.max(config.context_window as usize * 4 / 5)),
-    };
+    let history = history_options(config);
     let is_v2 = policy == LoopPolicy::V2;
     let terminal = |name: &str| steps.is_terminal(name);
     let options = SpecOptions {

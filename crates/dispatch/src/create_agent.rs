@@ -35,6 +35,7 @@ impl Dispatcher {
         let kind = spec.kind.unwrap_or(AgentType::LettaV1);
         check_supported(kind, spec.enable_sleeptime)?;
         check_spec(&spec)?;
+        self.check_compaction(spec.compaction_settings.as_ref())?;
         let now = (self.inner.clock)();
         let model =
             spec.model.as_deref().ok_or_else(|| invalid("Must specify either model or llm_config in request"))?;

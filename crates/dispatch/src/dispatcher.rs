@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agent::events::{Finished, RunEvent, RunFailure};
-use agent::{EventSink, RunInput, RunPermit, RunPorts, drive};
+use agent::{EventSink, RunInput, RunPermit, RunPorts, TokenMeter, drive};
 use domain::seams::tool_executor::ToolExecutor;
 use domain::{Agent, RunId, StopReason, Timestamp, Usage};
 use futures_util::FutureExt;
@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::permits::{Lines, Place, QueueLimits};
 use crate::request::{Detail, Lifetime, RunHandle, RunRequest, SubmitError};
+use crate::summarisers::summarisers;
 
 /// Events that a slow watcher may be behind before its run waits for it.
 const EVENT_BUFFER: usize = 256;
@@ -46,6 +47,7 @@ pub(crate) struct Inner {
     pub(crate) models: Registry,
     pub(crate) clock: fn() -> Timestamp,
     toolbox: Arc<dyn ToolExecutor>,
+    pub(crate) meter: Arc<TokenMeter>,
     lines: Lines,
     tasks: TaskTracker,
     stopping: CancellationToken,
@@ -62,7 +64,8 @@ impl Dispatcher {
     ) -> Self {
         let lines = Lines::new(config.limits);
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
-        Self { inner: Arc::new(Inner { config, store, models, clock, toolbox, lines, tasks, stopping }) }
+        let meter = Arc::default();
+        Self { inner: Arc::new(Inner { config, store, models, clock, toolbox, meter, lines, tasks, stopping }) }
     }
 
     /// The store, to look at.
@@ -262,6 +265,8 @@ async fn drive_run(
         store: inner.store.clone(),
         model,
         toolbox: inner.toolbox.clone(),
+        meter: inner.meter.clone(),
+        summarisers: summarisers(&inner.models, &inner.config),
         clock: inner.clock,
         cancel,
         stopping: inner.stopping.clone(),

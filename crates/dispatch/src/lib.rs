@@ -5,6 +5,7 @@
 
 pub mod agent_spec;
 mod builtin_tools;
+mod context;
 mod create_agent;
 mod dispatcher;
 mod model_choice;
@@ -13,11 +14,13 @@ mod modify_block;
 mod names;
 mod permits;
 pub mod request;
+mod summarisers;
 mod undo_block;
 mod undo_plan;
 
 pub use agent::events;
 pub use dispatcher::{DispatchConfig, Dispatcher};
 pub use permits::QueueLimits;
+pub use prompt::context_overview::{ContextOverview, Section};
 pub use undo_block::{UndoError, UndoRequest, Undone};
 pub use undo_plan::{Direction, UndoStep};

@@ -1,11 +1,13 @@
 //! From a model's handle and a caller's wishes to the configuration that an agent keeps.
 
 use domain::model_config::MIN_CONTEXT_WINDOW;
-use domain::{LlmConfig, ModelHandle};
+use domain::{CompactionSettings, LlmConfig, ModelHandle};
 use providers::{Registry, ResolveError};
+use serde_json::Value;
 
 use crate::agent_spec::{AgentError, ModelSettings};
 use crate::create_agent::invalid;
+use crate::dispatcher::Dispatcher;
 
 /// The largest number of tokens that anybody may name.
 const MAX_TOKENS: u32 = 100_000_000;
@@ -25,6 +27,19 @@ pub(crate) async fn llm_config(
     let mut config = LlmConfig::new(handle, entry.endpoint_type, entry.context_window);
     apply(&mut config, settings)?;
     Ok(config)
+}
+
+impl Dispatcher {
+    /// Refuses settings that make no sense, and a summarising model whose provider does not exist.
+    pub(crate) fn check_compaction(&self, settings: Option<&Value>) -> Result<(), AgentError> {
+        let Some(settings) = settings else { return Ok(()) };
+        let settings = CompactionSettings::parse(settings).map_err(|error| invalid(error.to_string()))?;
+        match settings.model.map(|model| self.models().chat_model(&model)) {
+            None | Some(Ok(_)) => Ok(()),
+            Some(Err(error @ ResolveError::UnknownModel { .. })) => Err(AgentError::UnknownModel(error.to_string())),
+            Some(Err(error)) => Err(AgentError::UnknownProvider(error.to_string())),
+        }
+    }
 }
 
 /// Changes what `settings` names.

@@ -17,6 +17,7 @@ impl Dispatcher {
         let now = (self.inner.clock)();
         let old = self.agent_or_not_found(actor, id).await?;
         check_supported(AgentType::LettaV1, patch.enable_sleeptime)?;
+        self.check_compaction(patch.compaction_settings.as_ref().and_then(Option::as_ref))?;
         let mut agent = Agent::clone(&old);
         agent.updated_at = now;
         self.change_model(&mut agent, &patch).await?;

@@ -95,6 +95,7 @@ pub struct Agent {
     /// Handle of the embedding model, as the client named it.
     pub embedding: Option<String>,
     pub response_format: Option<ResponseFormat>,
+    /// As the client wrote them; [`crate::CompactionSettings`] is their meaning.
     pub compaction_settings: Option<Value>,
     pub tool_rules: Vec<ToolRule>,
     pub tags: Vec<String>,

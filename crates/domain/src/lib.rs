@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod archive;
 pub mod block;
+pub mod compaction;
 pub mod conversation;
 pub mod embedding;
 pub mod identity;
@@ -26,6 +27,7 @@ pub mod usage;
 pub use agent::{Agent, AgentType};
 pub use archive::{Archival, Archive, Passage, VectorDbProvider};
 pub use block::{Block, BlockError, Label};
+pub use compaction::{CompactionMode, CompactionSettings};
 pub use conversation::Conversation;
 pub use embedding::EmbeddingConfig;
 pub use identity::Identity;

@@ -182,6 +182,9 @@ impl From<&RunFailure> for ApiError {
                 model(StatusCode::BAD_GATEWAY, "llm_error", message, text).not_to_be_repeated()
             }
             RunFailure::NoTool => Self::refused(&text),
+            RunFailure::SystemTooLong(_) => {
+                model(StatusCode::BAD_GATEWAY, "llm_error", MODEL_FAILED, text).not_to_be_repeated()
+            }
             RunFailure::AgentGone => Self::not_found(text),
             RunFailure::Stopping => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
             RunFailure::Full => Self::new(StatusCode::INSUFFICIENT_STORAGE, text).not_to_be_repeated(),

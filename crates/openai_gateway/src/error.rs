@@ -169,6 +169,7 @@ impl From<&RunFailure> for ApiError {
                 Self { may_retry: false, ..Self::new(StatusCode::BAD_GATEWAY, "api_error", text) }
             }
             RunFailure::NoTool => Self::invalid(text, Some("model"), Some("no_tool")),
+            RunFailure::SystemTooLong(_) => Self::invalid(text, Some("model"), Some("context_length_exceeded")),
             RunFailure::AgentGone => Self::new(StatusCode::NOT_FOUND, "invalid_request_error", text),
             RunFailure::Stopping => Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", text),
             RunFailure::Full => {

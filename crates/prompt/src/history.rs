@@ -179,7 +179,7 @@ fn return_content(
 }
 
 /// The first `limit` characters with a note on the rest; None where all of `text` fits.
-fn cut(text: &str, limit: usize) -> Option<String> {
+pub(crate) fn cut(text: &str, limit: usize) -> Option<String> {
     // A text has no more characters than bytes, which spares nearly all texts the counting.
     if text.len() <= limit {
         return None;

@@ -92,6 +92,13 @@ fn shown_metadata<'a>(current: &'a str, input: &SystemInput<'_>) -> Option<&'a s
     }
 }
 
+/// The section `<memory_metadata>` of a rendered system message.
+pub fn metadata_of(text: &str) -> Option<&str> {
+    let start = text.rfind(METADATA_START)?;
+    let end = text[start..].find(METADATA_END)?;
+    Some(&text[start..start + end + METADATA_END.len()])
+}
+
 /// The metadata, if `current` is `around` with the memory and some metadata of that length in each gap.
 fn metadata_between<'a>(
     current: &'a str,

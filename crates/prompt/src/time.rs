@@ -16,6 +16,11 @@ pub fn format_local_date(at: Timestamp, zone: &str) -> String {
     local(at, zone).strftime("%B %d, %Y").to_string()
 }
 
+/// `2026-11-18 00:52`, for lists of many times. A zone that nobody knows counts as UTC.
+pub fn format_local_minute(at: Timestamp, zone: &str) -> String {
+    local(at, zone).strftime("%Y-%m-%d %H:%M").to_string()
+}
+
 fn local(at: Timestamp, zone: &str) -> Zoned {
     at.to_zoned(TimeZone::get(zone).unwrap_or(TimeZone::UTC))
 }

@@ -41,6 +41,13 @@ pub struct ModelEntry {
     pub context_known: bool,
 }
 
+impl ModelEntry {
+    /// Whether it is a language model. The guide inside the binary is not, so it can't be asked for a summary.
+    pub fn writes_prose(&self) -> bool {
+        self.handle.provider() != BUILTIN
+    }
+}
+
 /// A model that makes vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbeddingEntry {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use clap::Parser;
-use testkit::fake_vendor::{VendorMode, VendorOptions, run};
+use testkit::fake_vendor::{TokenRules, VendorMode, VendorOptions, run};
 
 /// A fake OpenAI-compatible vendor that does what directives in the last user message say.
 ///
@@ -28,6 +28,15 @@ struct Arguments {
     /// Cut every streamed text into at most this many pieces, instead of a few characters each.
     #[arg(long)]
     pieces: Option<usize>,
+    /// Count tokens, and refuse requests of more than this many as OpenAI does; every model is listed with this window.
+    #[arg(long)]
+    window: Option<u32>,
+    /// Multiply the count by this, to be a vendor that counts differently.
+    #[arg(long, default_value_t = 1.0, requires = "window")]
+    count_factor: f64,
+    /// Say nothing about what answers cost.
+    #[arg(long)]
+    no_usage: bool,
 }
 
 fn main() -> Result<()> {
@@ -39,7 +48,12 @@ fn main() -> Result<()> {
         pieces: arguments.pieces,
         // A store outlives this program, and ids in it should not repeat after a restart.
         first_number: SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() * 1_000_000,
+        reports_usage: !arguments.no_usage,
         ..VendorOptions::default()
+    };
+    let options = match arguments.window {
+        Some(window) => options.counting(TokenRules { window, count_factor: arguments.count_factor }),
+        None => options,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(run(options, |url| {

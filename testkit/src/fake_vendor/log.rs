@@ -81,6 +81,8 @@ pub struct Tally {
     pub stalled: usize,
     /// Their clients left before the end.
     pub hung_up: usize,
+    /// They were too long for the window.
+    pub too_long: usize,
 }
 
 /// All requests since the start or the last `clear`.
@@ -134,6 +136,12 @@ impl OpenExchange {
         if std::mem::replace(&mut *lock(&self.request.outcome), Outcome::Answered) == Outcome::Open {
             self.count(|tally| tally.answered += 1);
         }
+    }
+
+    /// The request was too long.
+    pub(super) fn refuse(&self) {
+        self.count(|tally| tally.too_long += 1);
+        self.finish();
     }
 
     /// The last piece is on its way; a client may leave after it without waiting for the end of the body.

@@ -14,6 +14,8 @@ mod request;
 mod serve;
 mod shape;
 mod strict;
+mod summaries;
+mod tokens;
 mod wire;
 
 use std::collections::{HashSet, VecDeque};
@@ -30,6 +32,7 @@ use tokio::sync::{Semaphore, watch};
 
 pub use log::{Outcome, RecordedRequest, Tally};
 pub use reply::VendorReply;
+pub use tokens::TokenRules;
 
 use crate::sync::lock;
 use directives::{Plan, SENTENCE};
@@ -68,6 +71,10 @@ pub struct VendorOptions {
     /// The only key that is accepted; without it, everyone is let in.
     pub api_key: Option<String>,
     pub models: Vec<VendorModel>,
+    /// Counts tokens and refuses what is too long; without it, everything is taken, and usage is a rule of thumb.
+    pub tokens: Option<TokenRules>,
+    /// Whether answers say what they cost.
+    pub reports_usage: bool,
     /// `reasoning_content` or `reasoning`: compatible servers differ.
     pub reasoning_field: &'static str,
     /// How many numbers the vectors of embeddings have.
@@ -91,10 +98,21 @@ impl Default for VendorOptions {
                 model("fake-small", 8_192),
                 model("text-embedding-3-small", 8_192),
             ],
+            tokens: None,
+            reports_usage: true,
             reasoning_field: "reasoning_content",
             dimensions: 64,
             first_number: 1,
         }
+    }
+}
+
+impl VendorOptions {
+    /// Counts tokens by these rules; every listed model has their window.
+    #[must_use]
+    pub fn counting(mut self, rules: TokenRules) -> Self {
+        self.models.iter_mut().for_each(|model| model.context_length = rules.window);
+        Self { tokens: Some(rules), ..self }
     }
 }
 
@@ -105,6 +123,7 @@ struct Vendor {
     options: VendorOptions,
     log: Arc<log::Log>,
     plain: plain::Plain,
+    counter: tokens::Counter,
     script: Mutex<VecDeque<VendorReply>>,
     chooser: Mutex<Option<Arc<Chooser>>>,
     /// Messages whose one error was given.
@@ -116,6 +135,7 @@ impl Vendor {
     fn new(options: VendorOptions) -> Self {
         Self {
             plain: plain::Plain::new(options.pieces),
+            counter: tokens::Counter::default(),
             log: Arc::default(),
             script: Mutex::default(),
             chooser: Mutex::default(),
@@ -144,7 +164,8 @@ impl Vendor {
         requests
     }
 
-    /// The next reply of the script, else of the closure, else what the last user message asks for.
+    /// The next reply of the script, else of the closure, else a summary where one is asked for, else what the last user
+    /// message asks for.
     fn choose(&self, body: &Value) -> VendorReply {
         if let Some(reply) = lock(&self.script).pop_front() {
             return reply;
@@ -155,6 +176,9 @@ impl Vendor {
             return reply;
         }
         let request = ChatRequest::new(body);
+        if let Some(summary) = summaries::summary(request) {
+            return summary;
+        }
         let Some(last) = request.last_user() else {
             return VendorReply::say(SENTENCE);
         };

@@ -27,7 +27,7 @@ impl Plain {
             answer: &answer,
             model: "fake",
             number: 1,
-            usage: wire::usage(8000, &answer, None),
+            usage: wire::usage(2000, &answer, None),
             reasoning_field: "reasoning_content",
         };
         let events = wire::events(&envelope, pieces, true);

@@ -61,6 +61,11 @@ impl<'a> ChatRequest<'a> {
         }
     }
 
+    /// The most that the answer may have, if the request says so.
+    pub(super) fn max_tokens(self) -> Option<u64> {
+        ["max_completion_tokens", "max_tokens"].iter().find_map(|name| self.body[*name].as_u64())
+    }
+
     pub(super) fn streams(self) -> bool {
         self.body["stream"] == true
     }

@@ -28,7 +28,7 @@ use super::reply::{Halfway, Refusal, VendorReply};
 use super::request::ChatRequest;
 use super::shape::shape;
 use super::wire::{self, Envelope};
-use super::{VendorMode, embeddings, strict};
+use super::{VendorMode, embeddings, strict, tokens};
 use crate::sync::Gate;
 
 type Body = UnsyncBoxBody<Bytes, CutOff>;
@@ -166,6 +166,11 @@ async fn chat(vendor: &Vendor, exchange: OpenExchange) -> Response<Body> {
         return refuse(&refusal, None);
     }
     let chat = ChatRequest::new(&request.body);
+    let tokens = vendor.options.tokens.map(|rules| (vendor.counter.count(chat, rules.count_factor), rules));
+    if let Some(Err(refusal)) = tokens.map(|(count, rules)| tokens::check(chat, count, rules)) {
+        exchange.refuse();
+        return refuse(&refusal, None);
+    }
     let reply = vendor.choose(&request.body);
     pause(reply.delay).await;
     if let Some(gate) = &reply.gate {
@@ -180,9 +185,14 @@ async fn chat(vendor: &Vendor, exchange: OpenExchange) -> Response<Body> {
         answer: &answer,
         model: chat.model(),
         number: vendor.next_number(),
-        usage: wire::usage(request.bytes.len(), &answer, reply.total_tokens),
+        usage: wire::usage(
+            tokens.map_or_else(|| wire::rough(request.bytes.len()), |(count, _)| count),
+            &answer,
+            reply.total_tokens,
+        ),
         reasoning_field: vendor.options.reasoning_field,
     };
+    let envelope = if vendor.options.reports_usage { envelope } else { Envelope { usage: Value::Null, ..envelope } };
     let beats = beats(&envelope, chat, &reply, vendor.options.pieces);
     play(beats, exchange, kind(chat.streams()))
 }
@@ -219,7 +229,7 @@ enum Beat {
 fn beats(envelope: &Envelope<'_>, chat: ChatRequest<'_>, reply: &VendorReply, pieces: Option<usize>) -> VecDeque<Beat> {
     let (first, second) = match chat.streams() {
         true => {
-            let mut events = wire::events(envelope, pieces, chat.wants_usage());
+            let mut events = wire::events(envelope, pieces, chat.wants_usage() && !envelope.usage.is_null());
             // The opening and half of the pieces, one at least.
             let half = events.pieces.len().div_ceil(2).max(2).min(events.pieces.len());
             let mut second = events.pieces.split_off(half);

@@ -140,7 +140,7 @@ async fn a_cut_answer_ends_in_an_error_after_its_first_half() {
     "#]]
     .assert_eq(&deltas(&seen));
     client(&vendor).post(CHAT, &ask("[[cut]]")).await.unwrap_err();
-    assert_eq!(vendor.tally(), Tally { requests: 2, answered: 2, stalled: 0, hung_up: 0 });
+    assert_eq!(vendor.tally(), Tally { requests: 2, answered: 2, stalled: 0, hung_up: 0, too_long: 0 });
 }
 
 #[tokio::test]

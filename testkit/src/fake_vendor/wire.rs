@@ -25,13 +25,12 @@ pub(super) struct Envelope<'a> {
     pub(super) reasoning_field: &'a str,
 }
 
-/// Token counts by the rule of thumb of four bytes a token; `total` overrules their sum.
-pub(super) fn usage(request_bytes: usize, answer: &Answer, total: Option<u64>) -> Value {
-    let reasoning = tokens(answer.reasoning.as_deref().map_or(0, str::len));
+/// Token counts: what the request has, and the answer by the rule of thumb; `total` overrules their sum.
+pub(super) fn usage(mut prompt: u64, answer: &Answer, total: Option<u64>) -> Value {
+    let reasoning = rough(answer.reasoning.as_deref().map_or(0, str::len));
     let said = answer.text.as_deref().map_or(0, str::len);
     let called: usize = answer.calls.iter().map(|(name, arguments)| name.len() + arguments.len()).sum();
-    let mut completion = tokens(said + called) + reasoning;
-    let mut prompt = tokens(request_bytes);
+    let mut completion = rough(said + called) + reasoning;
     if let Some(total) = total {
         completion = completion.min(total);
         prompt = total - completion;
@@ -43,7 +42,8 @@ pub(super) fn usage(request_bytes: usize, answer: &Answer, total: Option<u64>) -
     })
 }
 
-fn tokens(bytes: usize) -> u64 {
+/// Four bytes a token.
+pub(super) fn rough(bytes: usize) -> u64 {
     bytes.div_ceil(4) as u64
 }
 
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_total_overrules_the_counted_tokens() {
         let answer = Answer { reasoning: None, text: Some("12345678".into()), calls: vec![], finish: "stop".into() };
-        let total = |total| usage(40, &answer, total)["total_tokens"].clone();
+        let total = |total| usage(10, &answer, total)["total_tokens"].clone();
         assert_eq!(total(None), 12);
         assert_eq!(total(Some(7000)), 7000);
         assert_eq!(total(Some(1)), 1);

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use agent::events::RunEvent;
-use agent::{EventSink, InputMessage, RunInput, RunPermit, RunPorts, drive};
+use agent::{EventSink, FindSummariser, InputMessage, RunInput, RunPermit, RunPorts, TokenMeter, drive};
 use domain::block::BlockDraft;
 use domain::seams::chat_model::ChatModel;
 use domain::seams::tool_executor::ToolExecutor;
@@ -49,6 +49,8 @@ pub(crate) struct House {
     pub(crate) agent: AgentId,
     pub(crate) conversation: ConversationId,
     pub(crate) toolbox: Arc<dyn ToolExecutor>,
+    pub(crate) meter: Arc<TokenMeter>,
+    pub(crate) summarisers: FindSummariser,
     pub(crate) max_steps: u32,
     /// Whether watchers are shown pieces.
     pub(crate) pieces: bool,
@@ -76,6 +78,8 @@ impl House {
             me: Actor::default_user(),
             agent: AgentId::random(),
             conversation: ConversationId::random(),
+            meter: Arc::default(),
+            summarisers: Arc::new(|_| Box::pin(async { Err("nobody was asked to summarise".to_owned()) })),
             max_steps: agent::step_loop::DEFAULT_MAX_STEPS,
             pieces: true,
             cancel: CancellationToken::new(),
@@ -260,17 +264,29 @@ impl House {
         model: Arc<dyn ChatModel>,
         sender: mpsc::Sender<RunEvent>,
     ) -> agent::events::Finished {
+        self.drive_saying("Hello", model, sender).await
+    }
+
+    /// A run that begins with these words.
+    pub(crate) async fn drive_saying(
+        &self,
+        words: &str,
+        model: Arc<dyn ChatModel>,
+        sender: mpsc::Sender<RunEvent>,
+    ) -> agent::events::Finished {
         let ports = RunPorts {
             store: self.store.clone(),
             model,
             toolbox: self.toolbox.clone(),
+            meter: self.meter.clone(),
+            summarisers: self.summarisers.clone(),
             clock,
             cancel: self.cancel.clone(),
             stopping: self.stopping.clone(),
         };
         let message = InputMessage {
             role: Role::User,
-            content: Arc::new([ContentPart::text("Hello")]),
+            content: Arc::new([ContentPart::text(words)]),
             name: None,
             otid: Some("mine".into()),
         };

@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod answers;
+mod compaction;
 mod endings;
 mod faults;
 mod heartbeats;

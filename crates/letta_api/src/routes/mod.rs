@@ -2,6 +2,7 @@
 
 mod agents;
 mod blocks;
+mod context;
 mod health;
 mod messages;
 mod models;
@@ -14,11 +15,12 @@ use crate::LettaApi;
 /// All routes of the door.
 pub(crate) fn all() -> Router<LettaApi> {
     let mut router = Router::new().route("/v1/models/", get(models::list));
-    let paths: [(&str, MethodRouter<LettaApi>); 8] = [
+    let paths: [(&str, MethodRouter<LettaApi>); 9] = [
         ("/v1/health", get(health::show)),
         ("/v1/models/embedding", get(models::list_embedding)),
         ("/v1/agents", get(agents::list).post(agents::create)),
         ("/v1/agents/{agent_id}", get(agents::retrieve).patch(agents::modify).delete(agents::delete)),
+        ("/v1/agents/{agent_id}/context", get(context::retrieve)),
         ("/v1/agents/{agent_id}/core-memory/blocks", get(blocks::list)),
         ("/v1/agents/{agent_id}/core-memory/blocks/{block_label}", get(blocks::retrieve).patch(blocks::modify)),
         ("/v1/agents/{agent_id}/messages", get(messages::list).post(messages::create)),

@@ -1,7 +1,7 @@
 //! What clients say about agents that they make or change.
 
 use dispatch::agent_spec::{AgentPatch, AgentSpec, BlockSpec, ModelSettings};
-use domain::{AgentType, ResponseFormat, Role};
+use domain::{AgentType, CompactionSettings, ResponseFormat, Role};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -149,7 +149,7 @@ pub(crate) fn read_spec(mut fields: Fields) -> Result<AgentSpec, ApiError> {
         message_buffer_autoclear: fields.take("message_buffer_autoclear")?,
         enable_sleeptime: fields.take("enable_sleeptime")?,
         response_format: wish.response_format.flatten(),
-        compaction_settings: fields.take("compaction_settings")?,
+        compaction_settings: compaction(fields.take("compaction_settings")?)?,
         max_files_open: fields.take("max_files_open")?,
         per_file_view_window_char_limit: fields.take("per_file_view_window_char_limit")?,
         hidden: fields.take("hidden")?,
@@ -177,7 +177,7 @@ pub(crate) fn read_patch(mut fields: Fields) -> Result<AgentPatch, ApiError> {
         message_buffer_autoclear: fields.take("message_buffer_autoclear")?,
         enable_sleeptime: fields.take("enable_sleeptime")?,
         response_format: wish.response_format,
-        compaction_settings: fields.take_nullable("compaction_settings")?,
+        compaction_settings: fields.take_nullable("compaction_settings")?.map(compaction).transpose()?,
         max_files_open: fields.take("max_files_open")?,
         per_file_view_window_char_limit: fields.take("per_file_view_window_char_limit")?,
         hidden: fields.take("hidden")?,
@@ -197,6 +197,16 @@ fn kind(fields: &mut Fields) -> Result<Option<AgentType>, ApiError> {
             let text = format!("agent_type must be one of {}", known.join(", "));
             Err(ApiError::invalid("enum", &["body", "agent_type"], &text))
         }
+    }
+}
+
+/// The settings as the client wrote them, if they make sense.
+fn compaction(settings: Option<Value>) -> Result<Option<Value>, ApiError> {
+    match settings.as_ref().map(CompactionSettings::parse) {
+        Some(Err(error)) => {
+            Err(ApiError::invalid("value_error", &["body", "compaction_settings", error.field], &error.to_string()))
+        }
+        None | Some(Ok(_)) => Ok(settings),
     }
 }
 

@@ -80,3 +80,15 @@ fn a_patch_tells_null_from_left_out() {
     assert!(patch.description.is_none() && patch.tags.is_none() && patch.response_format.is_none());
     assert!(read(r#"{"message_ids": ["message-1"]}"#).is_err());
 }
+
+#[test]
+fn compaction_settings_are_kept_as_written_if_they_make_sense() {
+    let body = |text: &str| Fields::parse(text.as_bytes()).unwrap();
+    let spec = read_spec(body(r#"{"compaction_settings": {"mode": "all", "clip_chars": null, "own": 1}}"#)).unwrap();
+    assert_eq!(spec.compaction_settings.unwrap().to_string(), r#"{"mode":"all","clip_chars":null,"own":1}"#);
+    let patch = read_patch(body(r#"{"compaction_settings": null}"#)).unwrap();
+    assert_eq!(patch.compaction_settings, Some(None));
+    let error = read_patch(body(r#"{"compaction_settings": {"sliding_window_percentage": 30}}"#)).unwrap_err();
+    assert_eq!(error.status(), 422);
+    assert!(error.to_string().contains("sliding_window_percentage"), "{error}");
+}

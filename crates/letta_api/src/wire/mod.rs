@@ -5,6 +5,7 @@
 pub(crate) mod agent_requests;
 pub(crate) mod agents;
 pub(crate) mod blocks;
+pub(crate) mod context;
 pub(crate) mod errors;
 #[cfg(test)]
 pub(crate) mod facts;

@@ -9,6 +9,7 @@ mod backup;
 mod call;
 mod chat;
 mod connection;
+mod context;
 mod doctor;
 mod eval;
 mod holdings;
@@ -63,6 +64,8 @@ enum Command {
     Backup(backup::BackupFlags),
     /// Put a backup in the place of what is stored
     Restore(restore::RestoreFlags),
+    /// Show what fills an agent's context window
+    Context(context::ContextFlags),
     /// Check the data directory, the store and the providers
     Doctor(doctor::DoctorFlags),
 }
@@ -106,6 +109,7 @@ async fn perform(cli: &Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Eval(command) => eval::run(command, output).await,
         Command::Backup(flags) => backup::run(&command_config(cli, COMMAND_LOG)?, flags, output).await,
         Command::Restore(flags) => restore::run(&command_config(cli, COMMAND_LOG)?, flags, output).await,
+        Command::Context(flags) => context::run(&command_config(cli, COMMAND_LOG)?, flags, output).await,
         // A configuration that can't be read is something that the doctor has to tell.
         Command::Doctor(flags) => doctor::run(&cli.place, flags, output).await,
     }

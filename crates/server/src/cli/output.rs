@@ -113,6 +113,11 @@ impl Style {
         self.marked("32", text)
     }
 
+    /// Text in a colour, given by its code.
+    pub(crate) fn coloured(self, code: &str, text: &str) -> String {
+        self.marked(code, text)
+    }
+
     fn marked(self, code: &str, text: &str) -> String {
         let text = clean(text);
         if self.colours && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.into_owned() }

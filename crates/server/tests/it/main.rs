@@ -3,10 +3,12 @@
 
 mod backup;
 mod bad_input;
+mod context_window;
 mod crash;
 mod durability;
 mod first_light;
 mod house;
+mod long_conversation;
 mod one_owner;
 mod side_by_side;
 mod strace;

@@ -1,0 +1,25 @@
+//! What fills the context of an agent's next request.
+
+use domain::AgentSnapshot;
+use prompt::context_overview::{ContextOverview, overview};
+use tools::rules::RuleSolver;
+
+use crate::render::{history_options, model_request, system_input};
+use crate::step_loop::{Next, StepLoop};
+
+/// Takes the context apart as the first step of a run would show it. `None` means that counting was given up.
+pub async fn context_overview(snapshot: AgentSnapshot) -> Option<ContextOverview> {
+    // Tokens of a long context take milliseconds, so they are counted on a thread of their own.
+    tokio::task::spawn_blocking(move || take_apart(&snapshot)).await.ok()
+}
+
+fn take_apart(snapshot: &AgentSnapshot) -> ContextOverview {
+    let agent = &snapshot.agent;
+    let rules = RuleSolver::new(agent.tool_rules.clone());
+    let mut steps = StepLoop::new(agent.kind.loop_policy(), rules, 1);
+    let tools = match steps.decide(&snapshot.tools) {
+        Next::CallModel(ask) => model_request(snapshot, &[], &ask, &steps, domain::StepId::random()).tools,
+        Next::RunTools(_) | Next::AskClient(_) | Next::CloseStep(_) | Next::Finish(_) => std::sync::Arc::default(),
+    };
+    overview(snapshot, &system_input(snapshot), tools, &history_options(&agent.llm_config))
+}
