@@ -8,6 +8,8 @@ use axum::response::{IntoResponse, Response};
 use dispatch::UndoError;
 use dispatch::agent_spec::AgentError;
 use domain::IdError;
+use domain::seams::embedder::EmbedError;
+use retrieval::IndexError;
 use serde_json::json;
 use storage::StoreError;
 
@@ -68,6 +70,26 @@ impl From<StoreError> for ConsoleError {
                 tracing::error!(error = &error as &dyn std::error::Error, "the store failed a request");
                 Self::internal()
             }
+        }
+    }
+}
+
+impl From<IndexError> for ConsoleError {
+    fn from(error: IndexError) -> Self {
+        match error {
+            IndexError::Store(error) => error.into(),
+            IndexError::Embed(error) => error.into(),
+        }
+    }
+}
+
+impl From<EmbedError> for ConsoleError {
+    fn from(error: EmbedError) -> Self {
+        let text = error.to_string();
+        match error {
+            EmbedError::Unknown { .. } => Self::not_found(text),
+            EmbedError::Rejected { .. } => Self::invalid(text),
+            EmbedError::Unavailable { .. } | EmbedError::Broken { .. } => Self::unavailable(text),
         }
     }
 }

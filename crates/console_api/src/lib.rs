@@ -13,11 +13,15 @@ mod wire;
 
 use axum::Router;
 use dispatch::Dispatcher;
+use domain::Timestamp;
+use retrieval::Search;
 
 /// What the door's handlers need. Cheap to clone.
 #[derive(Clone)]
 pub struct ConsoleApi {
     pub dispatcher: Dispatcher,
+    pub search: Search,
+    pub clock: fn() -> Timestamp,
 }
 
 /// All routes of the door. The caller puts a [`domain::Actor`] into each request's extensions.

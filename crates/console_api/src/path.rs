@@ -15,6 +15,19 @@ pub(crate) struct BlockPath {
     pub(crate) label: String,
 }
 
+/// An agent that a path names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AgentPath(pub(crate) AgentId);
+
+impl<S: Send + Sync> FromRequestParts<S> for AgentPath {
+    type Rejection = ConsoleError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ConsoleError> {
+        let BlockPath { agent, .. } = BlockPath::from_request_parts(parts, state).await?;
+        Ok(Self(agent))
+    }
+}
+
 impl<S: Send + Sync> FromRequestParts<S> for BlockPath {
     type Rejection = ConsoleError;
 

@@ -4,7 +4,6 @@
 //! message: a search looks at rows that are not indexed yet by itself.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use domain::seams::embedder::{EmbedError, Embedder, Pace};
 use domain::{Actor, OrganizationId, Timestamp};
@@ -15,14 +14,9 @@ use crate::scopes::{blocking, documents_after};
 use crate::segment::{OpenSegment, SEGMENT_DOCUMENTS};
 use crate::vectors::VectorTable;
 use crate::words::Words;
-use tokio::time::Instant;
 
 /// Documents that are embedded and kept at once where that takes long: little is lost if it is interrupted.
 const SLOW_BATCH: usize = 64;
-/// How long rows are gathered before they are looked at.
-const GATHER: Duration = Duration::from_millis(500);
-/// How long to leave a model alone that failed.
-const RETRY_AFTER: Duration = Duration::from_secs(30);
 
 /// How far the vectors of a scope are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -199,46 +193,5 @@ impl Indexer<'_> {
             Ok(_) | Err(StoreError::Conflict { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
-    }
-}
-
-/// Indexes in the background for as long as it is polled: what was left when the program last ended, then what comes.
-/// `at_least` says how many new rows make a scope worth the work.
-pub(crate) async fn keep_up(
-    store: &Store,
-    index: impl AsyncFn(OrganizationId, SearchScope) -> Result<(), IndexError>,
-    at_least: impl AsyncFn(OrganizationId, SearchScope) -> u64,
-) {
-    let mut ready = store.search_scopes().await.unwrap_or_else(|error| {
-        tracing::warn!(error = &error as &dyn std::error::Error, "the search index can't be looked at");
-        Vec::new()
-    });
-    let mut put_off = Vec::new();
-    let mut retry_at = Instant::now();
-    loop {
-        for (owner, scope) in ready.drain(..) {
-            match index(owner, scope).await {
-                Ok(()) | Err(IndexError::Store(StoreError::NotFound { .. })) => {}
-                Err(error) => {
-                    tracing::warn!(error = &error as &dyn std::error::Error, ?scope, "indexing is put off");
-                    put_off.push((owner, scope));
-                    retry_at = Instant::now() + RETRY_AFTER;
-                }
-            }
-        }
-        let waiting = !put_off.is_empty();
-        tokio::select! {
-            () = store.backlog_grew() => tokio::time::sleep(GATHER).await,
-            () = tokio::time::sleep_until(retry_at), if waiting => {}
-        }
-        if Instant::now() >= retry_at {
-            ready.append(&mut put_off);
-        }
-        for (owner, scope, rows) in store.backlog() {
-            if !put_off.contains(&(owner, scope)) && rows >= at_least(owner, scope).await {
-                ready.push((owner, scope));
-            }
-        }
-        store.forget_backlog(&ready);
     }
 }

@@ -8,6 +8,7 @@ pub mod embed;
 pub mod eval;
 mod index;
 mod indexer;
+mod keep_up;
 mod question;
 mod rank;
 mod scopes;

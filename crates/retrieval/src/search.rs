@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::embedding::BUILTIN_EMBEDDING;
-use domain::seams::embedder::{EmbedError, Embedder, Pace};
+use domain::seams::embedder::{EmbedError, Embedder};
 use domain::{
     AgentId, ArchiveId, ConversationId, IdentityId, Message, ModelHandle, OrganizationId, Passage, Role, RunId,
     Timestamp,
@@ -18,12 +18,11 @@ use storage::{SearchScope, Store, StoreError};
 use crate::document::searchable_text;
 use crate::embed::Embedders;
 use crate::index::ScopeIndex;
-use crate::indexer::{IndexError, Indexer, Progress, keep_up};
+use crate::indexer::{IndexError, Indexer, Progress};
 use crate::question::Question;
 use crate::rank::{Filter, Ingredients, Looked, first_look};
 use crate::scopes::{Loaded, Scopes, blocking};
 use crate::second_look::second_look;
-use crate::segment::SEGMENT_DOCUMENTS;
 use crate::vectors::QueryVector;
 use crate::words::{Mark, mark};
 
@@ -240,7 +239,11 @@ impl Search {
     }
 
     /// The embedder that a scope should have. Fails where the owner has no such scope.
-    async fn embedder(&self, owner: OrganizationId, scope: SearchScope) -> Result<Arc<dyn Embedder>, IndexError> {
+    pub(crate) async fn embedder(
+        &self,
+        owner: OrganizationId,
+        scope: SearchScope,
+    ) -> Result<Arc<dyn Embedder>, IndexError> {
         let Shared { store, embedders, .. } = &*self.shared;
         let named = match scope {
             SearchScope::Recall(agent) => store.agent(owner, agent).await?.embedding.clone(),
@@ -310,14 +313,8 @@ enum QueryModel {
 }
 
 impl Search {
-    /// Keeps the index of what grows, for as long as it is polled.
-    pub async fn keep_up(&self) {
-        let quiet = async |owner, scope| self.index(owner, scope, &mut |_| true).await;
-        let at_least = async |owner, scope| match self.embedder(owner, scope).await {
-            Ok(embedder) if embedder.pace() == Pace::Slow => 1,
-            Ok(_) | Err(_) => SEGMENT_DOCUMENTS as u64,
-        };
-        keep_up(&self.shared.store, quiet, at_least).await;
+    pub(crate) fn store(&self) -> &Store {
+        &self.shared.store
     }
 
     /// Brings the kept index of a scope up to date and tells how far it is; stops where `told` says false.
@@ -329,6 +326,11 @@ impl Search {
     ) -> Result<(), IndexError> {
         let embedder = self.embedder(owner, scope).await?;
         Indexer { store: &self.shared.store, owner, scope, embedder: &embedder }.run(told).await
+    }
+
+    /// Whether an embedding model can be reached.
+    pub async fn check_embedding(&self, handle: &ModelHandle) -> Result<(), EmbedError> {
+        self.shared.embedders.named(handle).await.map(drop)
     }
 
     /// How far the vectors of a scope are.

@@ -78,6 +78,10 @@ impl Doors {
         background.spawn(accept(listener, router(&house, gate), background.clone()));
         let models = house.models.clone();
         background.spawn_until_closing(async move { models.discover().await });
+        if audience == Audience::Clients {
+            let search = house.search.clone();
+            background.spawn_until_closing(async move { search.keep_up().await });
+        }
         Ok(Self { house, address, background, directory })
     }
 

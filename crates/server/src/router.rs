@@ -48,7 +48,11 @@ pub(crate) fn router(house: &House, gate: Gate) -> Router {
         embedders: embedders.clone(),
         clock: Timestamp::now,
     };
-    let console = console_api::ConsoleApi { dispatcher: house.dispatcher.clone() };
+    let console = console_api::ConsoleApi {
+        dispatcher: house.dispatcher.clone(),
+        search: house.search.clone(),
+        clock: Timestamp::now,
+    };
     let doors = Router::new()
         .merge(letta_api::routes().with_state(letta))
         .merge(openai_gateway::routes().with_state(openai))

@@ -2,6 +2,8 @@
 
 mod backup;
 mod blocks;
+mod embedding;
+mod search;
 mod store;
 
 use axum::Router;
@@ -15,6 +17,8 @@ pub(crate) fn all() -> Router<ConsoleApi> {
     Router::new()
         .route("/console/v1/backup", get(backup::download))
         .route("/console/v1/store", get(store::check))
+        .route("/console/v1/agents/{agent_id}/search", post(search::run))
+        .route("/console/v1/agents/{agent_id}/embedding", get(embedding::show).post(embedding::go_on))
         .route(&block("history"), get(blocks::history))
         .route(&block("diff"), get(blocks::diff))
         .route(&block("undo"), post(blocks::undo))

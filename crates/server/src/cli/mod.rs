@@ -16,8 +16,10 @@ mod holdings;
 mod lookup;
 mod memory;
 pub(crate) mod output;
+mod reembed;
 mod replies;
 mod restore;
+mod search;
 mod wire;
 
 use std::process::ExitCode;
@@ -57,6 +59,10 @@ enum Command {
     /// Look into an agent's memory
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
+    /// Search an agent's memory, and see why each hit ranked
+    Search(search::SearchFlags),
+    /// Embed an agent's memory with another model, or go on where that was interrupted
+    Reembed(reembed::ReembedFlags),
     /// Measure the quality of search
     #[command(subcommand)]
     Eval(eval::EvalCommand),
@@ -106,6 +112,8 @@ async fn perform(cli: &Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Chat(flags) => chat::run(&command_config(cli, CHAT_LOG)?, flags, output).await,
         Command::Agents(command) => agents::run(&command_config(cli, COMMAND_LOG)?, command, output).await,
         Command::Memory(command) => memory::run(&command_config(cli, COMMAND_LOG)?, command, output).await,
+        Command::Search(flags) => search::run(&command_config(cli, COMMAND_LOG)?, flags, output).await,
+        Command::Reembed(flags) => reembed::run(&command_config(cli, COMMAND_LOG)?, flags, output).await,
         Command::Eval(command) => eval::run(command, output).await,
         Command::Backup(flags) => backup::run(&command_config(cli, COMMAND_LOG)?, flags, output).await,
         Command::Restore(flags) => restore::run(&command_config(cli, COMMAND_LOG)?, flags, output).await,
