@@ -1,5 +1,6 @@
 //! Builds the rooms from the configuration. Nothing here waits for the network.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -29,7 +30,7 @@ impl House {
     pub(crate) async fn open(config: &Config, directory: &OwnedDirectory) -> anyhow::Result<Self> {
         let system_prompts = system_prompts::read(directory.path())?;
         let models = models(config)?;
-        let embedders = embedders(&models);
+        let embedders = embedders(&models, &directory.models_path());
         let store = open_store(directory)?;
         let settings = DispatchConfig { system_prompts, ..DispatchConfig::default() };
         let dispatcher = Dispatcher::new(settings, store.clone(), models.clone(), Arc::new(Toolbox), Timestamp::now);
@@ -45,12 +46,15 @@ pub(crate) fn models(config: &Config) -> anyhow::Result<Registry> {
 }
 
 /// Every embedding model: those inside this process, and those of `models`' endpoints.
-fn embedders(models: &Registry) -> Embedders {
+fn embedders(models: &Registry, folder: &Path) -> Embedders {
     let models = models.clone();
-    Embedders::new(Box::new(move |handle| {
-        let models = models.clone();
-        Box::pin(async move { models.embedder(&handle).await })
-    }))
+    Embedders::new(
+        folder.to_owned(),
+        Box::new(move |handle| {
+            let models = models.clone();
+            Box::pin(async move { models.embedder(&handle).await })
+        }),
+    )
 }
 
 /// The store of a directory that is ours.

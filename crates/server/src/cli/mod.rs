@@ -1,7 +1,7 @@
 //! The command line: reads what was asked for and runs it.
 //!
-//! Every command but `serve` and `doctor` is an HTTP client of the data directory's owner; see [`connection`]. Nothing
-//! here may touch the store or a model by itself, except that `doctor` looks at both.
+//! Every command but `serve`, `doctor` and `models pull` is an HTTP client of the data directory's owner; see
+//! [`connection`]. Nothing here may touch the store or a model by itself, except that `doctor` looks at both.
 
 mod agents;
 mod call;
@@ -10,6 +10,7 @@ mod connection;
 mod doctor;
 mod lookup;
 mod memory;
+mod models;
 pub(crate) mod output;
 mod replies;
 mod wire;
@@ -51,6 +52,9 @@ enum Command {
     /// Look into an agent's memory
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
+    /// List models, and fetch those that are not part of this program
+    #[command(subcommand)]
+    Models(models::ModelsCommand),
     /// Check the data directory, the store and the providers
     Doctor(doctor::DoctorFlags),
 }
@@ -91,6 +95,7 @@ async fn perform(cli: &Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Chat(flags) => chat::run(&command_config(cli, CHAT_LOG)?, flags, output).await,
         Command::Agents(command) => agents::run(&command_config(cli, COMMAND_LOG)?, command, output).await,
         Command::Memory(command) => memory::run(&command_config(cli, COMMAND_LOG)?, command, output).await,
+        Command::Models(command) => models::run(&command_config(cli, COMMAND_LOG)?, command, output).await,
         // A configuration that can't be read is something that the doctor has to tell.
         Command::Doctor(flags) => doctor::run(&cli.place, flags, output).await,
     }

@@ -4,6 +4,7 @@
 mod bad_input;
 mod crash;
 mod durability;
+mod embeddings;
 mod first_light;
 mod house;
 mod one_owner;
