@@ -63,12 +63,11 @@ impl ApiError {
     }
 
     /// There is no embedding model of that name.
-    pub(crate) fn unknown_embedding(model: &str) -> Self {
+    pub(crate) fn unknown_embedding(model: &str, hint: Option<&str>) -> Self {
         let shown: String = model.chars().take(200).collect();
-        let text = format!(
-            "The embedding model `{shown}` does not exist: use `{BUILTIN_EMBEDDING}`, or `provider/model` for one of a \
-             configured provider."
-        );
+        let usual = || format!("use `{BUILTIN_EMBEDDING}`, or `provider/model` for one of a configured provider");
+        let hint = hint.map_or_else(usual, str::to_owned);
+        let text = format!("The embedding model `{shown}` does not exist: {hint}.");
         let error = Self::new(StatusCode::NOT_FOUND, "invalid_request_error", text);
         Self { param: Some("model"), code: Some("model_not_found"), may_retry: false, ..error }
     }
@@ -123,7 +122,7 @@ impl From<EmbedError> for ApiError {
     fn from(error: EmbedError) -> Self {
         let text = error.to_string();
         match error {
-            EmbedError::Unknown { handle } => Self::unknown_embedding(handle.as_str()),
+            EmbedError::Unknown { handle, hint } => Self::unknown_embedding(handle.as_str(), hint),
             EmbedError::Unavailable { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", text),
             // The key or the model that was rejected is the operator's; the same request will fail again.
             EmbedError::Rejected { .. } => {

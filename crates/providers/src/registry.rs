@@ -294,7 +294,7 @@ impl Registry {
 
     /// The embedding model behind a handle. It is asked for one vector, to learn how long they are.
     pub async fn embedder(&self, handle: &ModelHandle) -> Result<Arc<dyn Embedder>, EmbedError> {
-        let provider = self.provider(handle).map_err(|_| EmbedError::Unknown { handle: handle.clone() })?;
+        let provider = self.provider(handle).map_err(|_| EmbedError::Unknown { handle: handle.clone(), hint: None })?;
         let model = OpenAiEmbeddings::open(Arc::clone(&provider.endpoint), handle.clone()).await?;
         Ok(Arc::new(model))
     }

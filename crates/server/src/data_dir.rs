@@ -19,6 +19,8 @@ use crate::secret::Secret;
 pub(crate) const LOCK_FILE: &str = "owner.lock";
 /// The database inside the data directory.
 const STORE_FILE: &str = "librarian.db";
+/// The folder of fetched models inside the data directory.
+const MODELS_FOLDER: &str = "models";
 /// How long an owner may take from its lock to its address.
 const ADDRESS_WAIT: Duration = Duration::from_secs(3);
 const ADDRESS_POLL: Duration = Duration::from_millis(20);
@@ -59,6 +61,11 @@ pub(crate) fn store_file(path: &Path) -> PathBuf {
     path.join(STORE_FILE)
 }
 
+/// Where fetched models lie in the directory at `path`.
+pub(crate) fn models_folder(path: &Path) -> PathBuf {
+    path.join(MODELS_FOLDER)
+}
+
 /// Tries to become the owner of the directory at `path`, which is made if it is not there.
 pub(crate) fn claim(path: &Path) -> anyhow::Result<Ownership> {
     // Memory is private: nobody else on the machine may look in.
@@ -93,6 +100,11 @@ impl OwnedDirectory {
     /// The database inside it.
     pub(crate) fn store_path(&self) -> PathBuf {
         store_file(&self.path)
+    }
+
+    /// Where fetched models lie in it.
+    pub(crate) fn models_path(&self) -> PathBuf {
+        models_folder(&self.path)
     }
 
     /// What opens our doors to other commands of the same person.

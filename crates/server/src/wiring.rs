@@ -1,5 +1,6 @@
 //! Builds the rooms from the configuration. Nothing here waits for the network.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -31,7 +32,7 @@ impl House {
     pub(crate) async fn open(config: &Config, directory: &OwnedDirectory) -> anyhow::Result<Self> {
         let system_prompts = system_prompts::read(directory.path())?;
         let models = models(config)?;
-        let embedders = embedders(&models);
+        let embedders = embedders(&models, &directory.models_path());
         let store = open_store(directory)?;
         let settings = DispatchConfig { system_prompts, ..DispatchConfig::default() };
         let search = Search::new(store.clone(), embedders.clone());
@@ -49,12 +50,15 @@ pub(crate) fn models(config: &Config) -> anyhow::Result<Registry> {
 }
 
 /// Every embedding model: those inside this process, and those of `models`' endpoints.
-fn embedders(models: &Registry) -> Embedders {
+pub(crate) fn embedders(models: &Registry, folder: &Path) -> Embedders {
     let models = models.clone();
-    Embedders::new(Box::new(move |handle| {
-        let models = models.clone();
-        Box::pin(async move { models.embedder(&handle).await })
-    }))
+    Embedders::new(
+        folder.to_owned(),
+        Box::new(move |handle| {
+            let models = models.clone();
+            Box::pin(async move { models.embedder(&handle).await })
+        }),
+    )
 }
 
 /// The store of a directory that is ours.

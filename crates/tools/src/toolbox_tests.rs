@@ -93,7 +93,7 @@ async fn call(tool: &Tool, arguments: Value) -> ToolOutcome {
     };
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&StoreConfig::at(folder.path().join("store.db")), now).unwrap();
-    let search = Search::new(store.clone(), retrieval::embed::Embedders::local_only());
+    let search = Search::new(store.clone(), retrieval::embed::Embedders::local_only(std::path::PathBuf::new()));
     Toolbox::new(store, search).execute(invocation).await
 }
 

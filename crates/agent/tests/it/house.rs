@@ -62,7 +62,10 @@ pub(crate) struct House {
 
 /// The tools of the house.
 pub(crate) fn toolbox(store: &Store) -> Toolbox {
-    Toolbox::new(store.clone(), retrieval::Search::new(store.clone(), retrieval::embed::Embedders::local_only()))
+    Toolbox::new(
+        store.clone(),
+        retrieval::Search::new(store.clone(), retrieval::embed::Embedders::local_only(std::path::PathBuf::new())),
+    )
 }
 
 impl House {

@@ -9,9 +9,9 @@ use crate::embedding::EmbeddingConfig;
 /// What went wrong with an embedding model, named by what the caller can do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EmbedError {
-    /// Choose another model.
-    #[error("there is no embedding model `{handle}`")]
-    Unknown { handle: ModelHandle },
+    /// Choose another model, or do what the hint says.
+    #[error("there is no embedding model `{handle}`{}", .hint.map(|hint| format!(": {hint}")).unwrap_or_default())]
+    Unknown { handle: ModelHandle, hint: Option<&'static str> },
     /// Try again later or go on without vectors.
     #[error("the embedding model is not available: {detail}")]
     Unavailable { detail: String },

@@ -18,7 +18,7 @@ pub(crate) async fn create(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     let request = EmbeddingsRequest::parse(&body?)?;
-    let handle = ModelHandle::parse(&request.model).map_err(|_| ApiError::unknown_embedding(&request.model))?;
+    let handle = ModelHandle::parse(&request.model).map_err(|_| ApiError::unknown_embedding(&request.model, None))?;
     let model = door.embedders.named(&handle).await?;
     let most = model.config().dimensions as usize;
     let dimensions = request.dimensions.unwrap_or(most);

@@ -131,7 +131,7 @@ impl OpenAiEmbeddings {
         let status = response.status().as_u16();
         // Neither the model nor, on servers that only chat, the address is there.
         if matches!(status, 404 | 405 | 501) {
-            return AskError::Other(EmbedError::Unknown { handle: self.config.handle.clone() });
+            return AskError::Other(EmbedError::Unknown { handle: self.config.handle.clone(), hint: None });
         }
         let body = read_start(response, ERROR_CAP, ERROR_WAIT).await;
         by_remedy(Failure::from_body(status, &body, None).into_error(self.endpoint.key()))

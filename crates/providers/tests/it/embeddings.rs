@@ -142,7 +142,7 @@ async fn a_provider_that_does_not_exist_is_unknown() {
     let registry = registry("work", &fake);
     for name in ["letta/letta-free", "builtin/embedding"] {
         let error = registry.embedder(&handle(name)).await.err().unwrap();
-        assert_eq!(error, EmbedError::Unknown { handle: handle(name) });
+        assert_eq!(error, EmbedError::Unknown { handle: handle(name), hint: None });
     }
     assert!(fake.seen().is_empty());
 }

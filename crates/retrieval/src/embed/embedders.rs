@@ -3,6 +3,7 @@
 //! Models inside this process are known here; others come from a closure, because this room may not know vendors.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ use domain::seams::embedder::{EmbedError, Embedder};
 use domain::{EmbeddingConfig, ModelHandle};
 use tokio::time::Instant;
 
-use super::{Builtin, Cached};
+use super::manifest::MINILM;
+use super::{Builtin, Cached, MiniLm};
 
 /// How long a model that is not there is not looked for again.
 const UNKNOWN_FOR: Duration = Duration::from_secs(60);
@@ -32,6 +34,8 @@ pub struct Embedders {
 
 struct Shared {
     builtin: Arc<Builtin>,
+    /// Where models lie that are not part of the binary, each in a folder of its own.
+    folder: PathBuf,
     elsewhere: Elsewhere,
     opened: Mutex<HashMap<ModelHandle, Arc<dyn Embedder>>>,
     /// Since when a name is known to lead nowhere.
@@ -39,9 +43,11 @@ struct Shared {
 }
 
 impl Embedders {
-    pub fn new(elsewhere: Elsewhere) -> Self {
+    /// `folder` is where models lie that are not part of the binary.
+    pub fn new(folder: PathBuf, elsewhere: Elsewhere) -> Self {
         let shared = Shared {
             builtin: Arc::new(Builtin::new()),
+            folder,
             elsewhere,
             opened: Mutex::default(),
             unknown: Mutex::default(),
@@ -50,8 +56,8 @@ impl Embedders {
     }
 
     /// Only the models inside this process.
-    pub fn local_only() -> Self {
-        Self::new(Box::new(|handle| Box::pin(async move { Err(EmbedError::Unknown { handle }) })))
+    pub fn local_only(folder: PathBuf) -> Self {
+        Self::new(folder, Box::new(|handle| Box::pin(async move { Err(EmbedError::Unknown { handle, hint: None }) })))
     }
 
     /// The model that is always there.
@@ -61,7 +67,11 @@ impl Embedders {
 
     /// The models inside this process that can be used now.
     pub fn local(&self) -> Vec<EmbeddingConfig> {
-        vec![self.shared.builtin.config().clone()]
+        let mut models = vec![self.shared.builtin.config().clone()];
+        if MiniLm::is_in(&self.minilm_folder()) {
+            models.push(MiniLm::config());
+        }
+        models
     }
 
     /// The model of a handle. What was embedded with it before can only be compared with vectors of the same one, so
@@ -73,10 +83,11 @@ impl Embedders {
         if let Some(model) = self.opened().get(handle) {
             return Ok(Arc::clone(model));
         }
-        if handle.provider() == BUILTIN {
-            return Err(EmbedError::Unknown { handle: handle.clone() });
-        }
-        let model = (self.shared.elsewhere)(handle.clone()).await?;
+        let model = match (handle.provider(), handle.model()) {
+            (BUILTIN, name) if name == MINILM.model => self.open_minilm(handle).await?,
+            (BUILTIN, _) => return Err(EmbedError::Unknown { handle: handle.clone(), hint: None }),
+            _ => (self.shared.elsewhere)(handle.clone()).await?,
+        };
         let model = Arc::new(Cached::new(model)) as Arc<dyn Embedder>;
         // Somebody else may have opened it meanwhile: then both use theirs, for one memory.
         Ok(Arc::clone(self.opened().entry(handle.clone()).or_insert(model)))
@@ -100,6 +111,21 @@ impl Embedders {
             }
             Some(other) => other,
         }
+    }
+
+    fn minilm_folder(&self) -> PathBuf {
+        self.shared.folder.join(MINILM.id)
+    }
+
+    async fn open_minilm(&self, handle: &ModelHandle) -> Result<Arc<dyn Embedder>, EmbedError> {
+        let folder = self.minilm_folder();
+        if !MiniLm::is_in(&folder) {
+            let hint = Some("`librarian models pull minilm` fetches it");
+            return Err(EmbedError::Unknown { handle: handle.clone(), hint });
+        }
+        let opening = tokio::task::spawn_blocking(move || MiniLm::open(&folder)).await;
+        let model = opening.map_err(|error| EmbedError::Broken { detail: error.to_string() })??;
+        Ok(Arc::new(model))
     }
 
     fn opened(&self) -> std::sync::MutexGuard<'_, HashMap<ModelHandle, Arc<dyn Embedder>>> {
@@ -145,11 +171,11 @@ mod tests {
                 match handle.provider() {
                     "there" => Ok(Arc::new(Builtin::new()) as Arc<dyn Embedder>),
                     "away" => Err(EmbedError::Unavailable { detail: "off".to_owned() }),
-                    _ => Err(EmbedError::Unknown { handle }),
+                    _ => Err(EmbedError::Unknown { handle, hint: None }),
                 }
             })
         };
-        (Embedders::new(Box::new(elsewhere)), asked)
+        (Embedders::new(PathBuf::from("/nowhere"), Box::new(elsewhere)), asked)
     }
 
     #[tokio::test(start_paused = true)]
@@ -157,7 +183,14 @@ mod tests {
         let (embedders, asked) = embedders();
         let builtin = |model: Arc<dyn Embedder>| model.config().handle.as_str() == BUILTIN_EMBEDDING;
         assert!(builtin(embedders.for_agent(None).await.unwrap()));
-        for name in ["letta/letta-free", "letta/letta-free", "builtin/guide", "no-handle", "builtin/embedding"] {
+        for name in [
+            "letta/letta-free",
+            "letta/letta-free",
+            "builtin/guide",
+            "builtin/minilm",
+            "no-handle",
+            "builtin/embedding",
+        ] {
             assert!(builtin(embedders.for_agent(Some(name)).await.unwrap()), "{name}");
         }
         assert_eq!(asked.load(Ordering::Relaxed), 1, "what is not there is not looked for at once");

@@ -5,9 +5,13 @@
 pub mod builtin;
 mod cached;
 mod embedders;
+pub mod manifest;
+pub mod minilm;
 mod pieces;
+mod word_pieces;
 
 pub use builtin::{Builtin, normalise};
 pub use cached::Cached;
 pub use embedders::{Elsewhere, Embedders};
+pub use minilm::MiniLm;
 pub use pieces::Tokens;

@@ -17,6 +17,7 @@ use storage::{Change, Commit, SearchScope, Store, StoreError};
 
 pub use set::{Question, Sample, SetError, Turn, read};
 
+use crate::indexer::IndexError;
 use crate::search::{RecallQuery, Search};
 
 /// Results that are looked at.
@@ -65,16 +66,19 @@ pub struct Stored<'a> {
     samples: Vec<(&'a Sample, AgentId, Vec<u64>)>,
 }
 
-/// Stores each sample as the messages of an agent of its own. `done` hears of every commit.
+/// Stores each sample as the messages of an agent of its own, to be embedded with that model. `done` hears of every
+/// commit.
 pub async fn store<'a>(
     store: &Store,
     samples: &'a [Sample],
+    embedding: Option<&str>,
     mut done: impl FnMut(usize),
 ) -> Result<Stored<'a>, StoreError> {
     let actor = Actor::default_user();
     let mut stored = Vec::with_capacity(samples.len());
     for sample in samples {
-        let (agent, conversation) = agent(actor, sample);
+        let (mut agent, conversation) = agent(actor, sample);
+        agent.embedding = embedding.map(str::to_owned);
         let (id, at) = (agent.id, conversation.id);
         let commit = Commit::new(actor, Timestamp::UNIX_EPOCH)
             .with(Change::InsertAgent(Box::new(agent)))
@@ -93,10 +97,11 @@ pub async fn store<'a>(
 }
 
 /// Asks every question that has evidence. `done` hears of each.
-pub async fn measure(search: &Search, stored: &Stored<'_>, mut done: impl FnMut()) -> Result<Report, StoreError> {
+pub async fn measure(search: &Search, stored: &Stored<'_>, mut done: impl FnMut()) -> Result<Report, IndexError> {
     let mut report = Report { samples: stored.samples.len(), ..Report::default() };
     for (sample, agent, numbers) in &stored.samples {
         report.turns += sample.turns.len();
+        search.index(stored.owner, SearchScope::Recall(*agent), &mut |_| true).await?;
         for question in &sample.questions {
             let mut query = RecallQuery::new(*agent, question.text.as_str(), RESULTS);
             query.before = question.before.map(|turn| numbers[turn]);

@@ -1,20 +1,21 @@
 //! `librarian eval`: measures how well search finds what answers a question.
 //!
-//! It works on a store of its own in a temporary folder and touches no data directory.
+//! It works on a store of its own in a temporary folder and touches nothing of the data directory but its model files.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use domain::Timestamp;
+use domain::{ModelHandle, Timestamp};
 use indicatif::{ProgressBar, ProgressStyle};
-use retrieval::embed::Embedders;
 use retrieval::eval::{self, Recall, Report, Sample};
 use retrieval::{Ingredients, Search};
 use serde_json::{Map, Value, json};
 use storage::{Store, StoreConfig};
 
 use crate::cli::output::Output;
+use crate::config::Config;
+use crate::{data_dir, wiring};
 
 /// What to measure.
 #[derive(Debug, clap::Subcommand)]
@@ -30,13 +31,16 @@ pub(crate) struct RetrievalFlags {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// The embedding model to measure with; left out: builtin/embedding
+    #[arg(long, value_name = "PROVIDER/MODEL", value_parser = ModelHandle::parse)]
+    model: Option<ModelHandle>,
     /// Also measure with parts of the ranking left out, to see what each adds
     #[arg(long)]
     ingredients: bool,
 }
 
 /// Runs a measurement.
-pub(crate) async fn run(command: &EvalCommand, output: &Output) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(config: &Config, command: &EvalCommand, output: &Output) -> anyhow::Result<ExitCode> {
     let EvalCommand::Retrieval(flags) = command;
     let text =
         std::fs::read_to_string(&flags.file).with_context(|| format!("{} can't be read", flags.file.display()))?;
@@ -44,13 +48,18 @@ pub(crate) async fn run(command: &EvalCommand, output: &Output) -> anyhow::Resul
     let folder = tempfile::tempdir().context("no temporary folder can be made")?;
     let store = Store::open(&StoreConfig::at(folder.path().join("eval.db")), Timestamp::now())?;
     let turns = samples.iter().map(|sample| sample.turns.len()).sum::<usize>();
+    let embedders = wiring::embedders(&wiring::models(config)?, &data_dir::models_folder(&config.data_dir));
+    if let Some(model) = &flags.model {
+        embedders.named(model).await?;
+    }
     let bar = progress(turns, "storing turns");
-    let stored = eval::store(&store, &samples, |count| bar.inc(count as u64)).await?;
+    let model = flags.model.as_ref().map(ModelHandle::as_str);
+    let stored = eval::store(&store, &samples, model, |count| bar.inc(count as u64)).await?;
     bar.finish_and_clear();
     let mut rows = Vec::new();
     for (name, ingredients) in variants(flags.ingredients) {
         let bar = progress(questions(&samples), name);
-        let search = Search::with(store.clone(), Embedders::local_only(), ingredients);
+        let search = Search::with(store.clone(), embedders.clone(), ingredients);
         rows.push((name, eval::measure(&search, &stored, || bar.inc(1)).await?));
         bar.finish_and_clear();
     }

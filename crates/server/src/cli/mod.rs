@@ -1,8 +1,9 @@
 //! The command line: reads what was asked for and runs it.
 //!
-//! Every command but `serve`, `doctor` and `restore` is an HTTP client of the data directory's owner; see [`connection`].
-//! Nothing here may touch the store or a model by itself, except that `doctor` looks at both and mends the store if
-//! asked to, and that `restore` replaces the store; both only where nobody else owns it.
+//! Every command but `serve`, `doctor`, `restore`, `eval` and `models pull` is an HTTP client of the data directory's
+//! owner; see [`connection`]. Nothing here may touch the store or a model by itself, except that `doctor` looks at both
+//! and mends the store if asked to, that `restore` replaces the store, both only where nobody else owns it, and that
+//! `eval` has a store of its own.
 
 mod agents;
 mod backup;
@@ -15,6 +16,7 @@ mod eval;
 mod holdings;
 mod lookup;
 mod memory;
+mod models;
 pub(crate) mod output;
 mod reembed;
 mod replies;
@@ -72,6 +74,9 @@ enum Command {
     Restore(restore::RestoreFlags),
     /// Show what fills an agent's context window
     Context(context::ContextFlags),
+    /// List models, and fetch those that are not part of this program
+    #[command(subcommand)]
+    Models(models::ModelsCommand),
     /// Check the data directory, the store and the providers
     Doctor(doctor::DoctorFlags),
 }
@@ -114,10 +119,11 @@ async fn perform(cli: &Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Memory(command) => memory::run(&command_config(cli, COMMAND_LOG)?, command, output).await,
         Command::Search(flags) => search::run(&command_config(cli, COMMAND_LOG)?, flags, output).await,
         Command::Reembed(flags) => reembed::run(&command_config(cli, COMMAND_LOG)?, flags, output).await,
-        Command::Eval(command) => eval::run(command, output).await,
+        Command::Eval(command) => eval::run(&command_config(cli, COMMAND_LOG)?, command, output).await,
         Command::Backup(flags) => backup::run(&command_config(cli, COMMAND_LOG)?, flags, output).await,
         Command::Restore(flags) => restore::run(&command_config(cli, COMMAND_LOG)?, flags, output).await,
         Command::Context(flags) => context::run(&command_config(cli, COMMAND_LOG)?, flags, output).await,
+        Command::Models(command) => models::run(&command_config(cli, COMMAND_LOG)?, command, output).await,
         // A configuration that can't be read is something that the doctor has to tell.
         Command::Doctor(flags) => doctor::run(&cli.place, flags, output).await,
     }

@@ -6,6 +6,7 @@ mod bad_input;
 mod context_window;
 mod crash;
 mod durability;
+mod embeddings;
 mod first_light;
 mod house;
 mod long_conversation;
