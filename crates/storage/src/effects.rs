@@ -106,9 +106,13 @@ impl Entries {
 
     fn rewrite(&mut self, message: &Message) {
         let Some(entry) = self.conversations.get_mut(&message.conversation) else { return };
-        let Some(position) = entry.context.iter().position(|has| has.id == message.id) else { return };
-        let context = Arc::make_mut(&mut entry.context);
-        context[position] = messages::rewritten(&context[position], message);
+        if !entry.context.iter().any(|has| has.id == message.id) {
+            return;
+        }
+        // A list may hold a message more than once.
+        for has in Arc::make_mut(&mut entry.context).iter_mut().filter(|has| has.id == message.id) {
+            *has = messages::rewritten(has, message);
+        }
     }
 
     fn append(&mut self, conversation: ConversationId, messages: Vec<ContextMessage>) {
