@@ -15,6 +15,7 @@ pub(crate) fn all() -> Router<ConsoleApi> {
     Router::new()
         .route("/console/v1/backup", get(backup::download))
         .route("/console/v1/store", get(store::check))
+        .route("/console/v1/agents/{agent_id}/blocks", get(blocks::list))
         .route(&block("history"), get(blocks::history))
         .route(&block("diff"), get(blocks::diff))
         .route(&block("undo"), post(blocks::undo))
