@@ -190,7 +190,7 @@ fn memory_changes(
     }
     let agent = input.agent;
     let gone = before.blocks().iter().filter(|block| after.by_id(block.id).is_none());
-    let mut changes: Vec<Change> = gone.map(|block| Change::DetachBlock { agent, block: block.id }).collect();
+    let mut changes: Vec<Change> = gone.map(|block| Change::DetachBlock { agent, block: block.id, editor }).collect();
     let (mut made, mut changed) = (Vec::new(), Vec::new());
     for block in after.blocks() {
         let mut block: Block = Block::clone(block);

@@ -8,6 +8,10 @@ use http::request::Parts;
 
 use crate::error::ConsoleError;
 
+/// The agent that a path names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AgentPath(pub(crate) AgentId);
+
 /// A block that a path names by its agent and its label.
 #[derive(Debug, Clone)]
 pub(crate) struct BlockPath {
@@ -15,16 +19,12 @@ pub(crate) struct BlockPath {
     pub(crate) label: String,
 }
 
-/// An agent that a path names.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct AgentPath(pub(crate) AgentId);
-
 impl<S: Send + Sync> FromRequestParts<S> for AgentPath {
     type Rejection = ConsoleError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ConsoleError> {
-        let BlockPath { agent, .. } = BlockPath::from_request_parts(parts, state).await?;
-        Ok(Self(agent))
+        let params = params(parts, state).await?;
+        Ok(Self(AgentId::from_str(param(&params, "agent_id"))?))
     }
 }
 
@@ -32,9 +32,17 @@ impl<S: Send + Sync> FromRequestParts<S> for BlockPath {
     type Rejection = ConsoleError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ConsoleError> {
-        let broken = |_| ConsoleError::invalid("the path is not UTF-8 once it is decoded");
-        let params = RawPathParams::from_request_parts(parts, state).await.map_err(broken)?;
-        let param = |name: &str| params.iter().find(|(key, _)| *key == name).map_or("", |(_, value)| value);
-        Ok(Self { agent: AgentId::from_str(param("agent_id"))?, label: param("block_label").to_owned() })
+        let params = params(parts, state).await?;
+        let agent = AgentId::from_str(param(&params, "agent_id"))?;
+        Ok(Self { agent, label: param(&params, "block_label").to_owned() })
     }
+}
+
+async fn params<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<RawPathParams, ConsoleError> {
+    let broken = |_| ConsoleError::invalid("the path is not UTF-8 once it is decoded");
+    RawPathParams::from_request_parts(parts, state).await.map_err(broken)
+}
+
+fn param<'a>(params: &'a RawPathParams, name: &str) -> &'a str {
+    params.iter().find(|(key, _)| *key == name).map_or("", |(_, value)| value)
 }

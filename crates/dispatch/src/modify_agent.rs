@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::{Actor, Agent, AgentId, AgentSnapshot, AgentType, ContentPart, Memory, Message, Role, Timestamp};
 use storage::StoreError;
-use storage::{Change, Commit};
+use storage::{BlockEditor, Change, Commit};
 
 use crate::agent_spec::{AgentError, AgentPatch};
 use crate::create_agent::{check_name, check_supported, check_system, check_timezone, invalid};
@@ -70,7 +70,9 @@ impl Dispatcher {
         let Some(wanted) = &patch.block_ids else { return Ok(Vec::new()) };
         let attached = self.inner.store.agent_blocks(actor.organization, agent).await?;
         let gone = attached.iter().filter(|block| !wanted.contains(&block.id));
-        let mut changes: Vec<Change> = gone.map(|block| Change::DetachBlock { agent, block: block.id }).collect();
+        let editor = BlockEditor::Api;
+        let mut changes: Vec<Change> =
+            gone.map(|block| Change::DetachBlock { agent, block: block.id, editor }).collect();
         let new = wanted.iter().filter(|id| !attached.iter().any(|block| block.id == **id));
         changes.extend(new.map(|block| Change::AttachBlock { agent, block: *block }));
         Ok(changes)

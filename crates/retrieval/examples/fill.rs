@@ -20,9 +20,9 @@ const SYLLABLES: [&str; 24] = [
     "ul", "ver", "wil", "yon", "zel", "tri", "gra", "sto",
 ];
 const COMMON: [&str; 40] = [
-    "the", "to", "and", "a", "of", "in", "it", "is", "you", "that", "was", "for", "on", "with", "my", "house", "garden",
-    "work", "time", "day", "people", "water", "dinner", "train", "music", "friend", "letter", "money", "doctor", "dog",
-    "school", "summer", "kitchen", "book", "market", "winter", "brother", "window", "road", "street",
+    "the", "to", "and", "a", "of", "in", "it", "is", "you", "that", "was", "for", "on", "with", "my", "house",
+    "garden", "work", "time", "day", "people", "water", "dinner", "train", "music", "friend", "letter", "money",
+    "doctor", "dog", "school", "summer", "kitchen", "book", "market", "winter", "brother", "window", "road", "street",
 ];
 
 /// Numbers that are the same every time.

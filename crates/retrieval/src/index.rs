@@ -25,6 +25,8 @@ const STEP: f32 = 0.7;
 const FADE: f32 = 300.0;
 /// Steps that influence reaches.
 pub(crate) const REACH: usize = 4;
+/// Stretches that an estimate asks.
+const MAX_ASKED: usize = 16;
 /// No neighbour on that side.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
@@ -237,6 +239,13 @@ impl ScopeIndex {
     /// How many documents have a term.
     pub(crate) fn count(&self, term: Term) -> usize {
         self.parts.iter().map(|part| part.postings.count(term)).sum()
+    }
+
+    /// How many documents have a term, roughly: in a large scope only some stretches are asked.
+    pub(crate) fn estimate(&self, term: Term) -> usize {
+        let step = self.parts.len().div_ceil(MAX_ASKED).max(1);
+        let asked = self.parts.iter().step_by(step).map(|part| part.postings.count(term));
+        asked.sum::<usize>() * self.parts.len() / self.parts.len().div_ceil(step).max(1)
     }
 
     /// Calls `take` with the place and frequency of each document that has a term, in order.

@@ -16,6 +16,7 @@ mod search;
 mod second_look;
 mod segment;
 mod vectors;
+mod word_meaning;
 mod words;
 
 pub use document::searchable_text;

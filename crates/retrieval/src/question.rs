@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use crate::embed::Builtin;
 use crate::embed::builtin::{DIMENSIONS, normalise};
 use crate::index::ScopeIndex;
+use crate::word_meaning::meaning;
 use crate::words::{Mark, Term, Words, mark, term};
 
 /// Content words of a query that count; a query longer than that is told by its first ones.
@@ -149,10 +150,8 @@ impl<'a> Question<'a> {
         self.builtin.embed_now(self.text, &mut whole);
         let mut rare = vec![0.0; DIMENSIONS];
         for wanted in &asked.wanted {
-            let tokens: Vec<u32> = self.builtin.tokens(&wanted.word).collect();
-            for token in &tokens {
-                self.builtin.add(*token, wanted.weight / tokens.len() as f32, &mut rare);
-            }
+            let meaning = meaning(self.builtin, &wanted.word);
+            rare.iter_mut().zip(meaning).for_each(|(sum, number)| *sum += wanted.weight * number);
         }
         normalise(&mut rare);
         whole.iter_mut().zip(rare).for_each(|(whole, rare)| *whole += rare);
@@ -187,7 +186,7 @@ impl<'a> Question<'a> {
 }
 
 /// How much a word says that so many of all documents have.
-fn rarity(documents: usize, having: usize) -> f32 {
+pub(crate) fn rarity(documents: usize, having: usize) -> f32 {
     let (all, having) = (documents as f32, having as f32);
     (1.0 + (all - having + 0.5).max(0.0) / (having + 0.5)).ln()
 }

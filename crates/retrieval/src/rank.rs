@@ -29,7 +29,7 @@ const SAID_BY_PEOPLE: f32 = 0.1;
 const OPENS_A_SITTING: f32 = 0.1;
 const FITS_DATE: f32 = 0.2;
 /// Documents that are looked at twice.
-const CANDIDATES: usize = 100;
+const CANDIDATES: usize = 300;
 
 /// What a ranking is made from. Everything is on, except to measure what a part adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,6 +145,8 @@ pub(crate) struct Looked {
     pub(crate) candidates: Vec<Candidate>,
     /// What the words' score is divided by.
     pub(crate) text_unit: f32,
+    /// The largest part of what was asked for, by the weight of its words, that one document has by itself.
+    pub(crate) cover: f32,
     /// Whether there were vectors to compare with.
     pub(crate) with_vectors: bool,
 }
@@ -160,6 +162,9 @@ pub(crate) fn first_look(parts: &[Part<'_>], asked: Asked, filter: &Filter, ingr
         parts.iter().map(|part| Scores::of(*part, &asked, filter, (&lengths, ingredients))).collect();
     let best_text = scores.iter().flat_map(Scores::visible_text).fold(0.0_f32, f32::max);
     let text_unit = best_text.max(FULL_MATCH * attainable(&asked.wanted)).max(f32::MIN_POSITIVE);
+    let whole = attainable(&asked.wanted) / (SATURATION + 1.0);
+    let best_cover = scores.iter().map(|scores| scores.best_cover).fold(0.0_f32, f32::max);
+    let cover = if whole > 0.0 { best_cover / whole } else { 0.0 };
     let (least, most) = scores
         .iter()
         .flat_map(Scores::visible_vectors)
@@ -198,7 +203,7 @@ pub(crate) fn first_look(parts: &[Part<'_>], asked: Asked, filter: &Filter, ingr
     for (part, index) in indexes.iter().enumerate() {
         count_frequencies(index, part, &asked.wanted, ingredients.neighbours, &mut candidates);
     }
-    Looked { asked, candidates, text_unit, with_vectors }
+    Looked { asked, candidates, text_unit, cover, with_vectors }
 }
 
 /// The score of a document that has all that was asked for, over and over.
@@ -238,6 +243,8 @@ struct Scores {
     visible: Vec<bool>,
     /// Words and speakers together.
     text: Vec<f32>,
+    /// The most weight of wanted words that one document has by itself.
+    best_cover: f32,
     /// Speakers alone, where the query names one.
     speakers: Option<Vec<f32>>,
     /// Likeness with that of the neighbours, of the documents that have vectors.
@@ -254,7 +261,7 @@ impl Scores {
     ) -> Self {
         let visible = filter.visible(index);
         let query = query.filter(|_| ingredients.vectors && index.vectors.table.len() > 0);
-        let (mut text, cosines) = std::thread::scope(|threads| {
+        let ((mut text, best_cover), cosines) = std::thread::scope(|threads| {
             // Words and vectors are looked at side by side where there is much of both.
             let cosines = query.map(|query| {
                 threads.spawn(|| {
@@ -263,7 +270,11 @@ impl Scores {
                     cosines
                 })
             });
-            let text = if ingredients.text { text_scores(index, asked, lengths) } else { vec![0.0; index.len()] };
+            let text = if ingredients.text {
+                text_scores(index, asked, lengths, &visible)
+            } else {
+                (vec![0.0; index.len()], 0.0)
+            };
             (text, cosines.and_then(|cosines| cosines.join().ok()).unwrap_or_default())
         });
         let speakers = (ingredients.text && !asked.speakers.is_empty()).then(|| {
@@ -276,7 +287,7 @@ impl Scores {
         });
         let vectors = (!cosines.is_empty())
             .then(|| if ingredients.neighbours { with_neighbours(index, &cosines) } else { cosines.clone() });
-        Self { visible, text, speakers, vectors, cosines }
+        Self { visible, text, best_cover, speakers, vectors, cosines }
     }
 
     fn speaker(&self, place: usize) -> f32 {
@@ -301,8 +312,10 @@ impl Scores {
     }
 }
 
-/// What the words of each document and its neighbours count.
-fn text_scores(index: &ScopeIndex, asked: &Asked, lengths: &Lengths) -> Vec<f32> {
+/// What the words of each document and its neighbours count, and the most weight of words that a visible one has by
+/// itself.
+fn text_scores(index: &ScopeIndex, asked: &Asked, lengths: &Lengths, visible: &[bool]) -> (Vec<f32>, f32) {
+    let mut covers = vec![0.0_f32; index.len()];
     let mut scores = vec![0.0; index.len()];
     let mut around = vec![0.0_f32; index.len()];
     let mut here = vec![0.0_f32; index.len()];
@@ -321,6 +334,7 @@ fn text_scores(index: &ScopeIndex, asked: &Asked, lengths: &Lengths) -> Vec<f32>
                 index.around(place, &mut add);
             }
             here[place] = frequency;
+            covers[place] += wanted.weight;
         });
         for place in touched.drain(..).map(|place| place as usize) {
             let scale = lengths.scale(index, place);
@@ -328,7 +342,9 @@ fn text_scores(index: &ScopeIndex, asked: &Asked, lengths: &Lengths) -> Vec<f32>
             (around[place], here[place]) = (0.0, 0.0);
         }
     }
-    scores
+    let covers = covers.iter().zip(visible).filter(|(_, visible)| **visible);
+    let best_cover = covers.fold(0.0_f32, |best, (cover, _)| best.max(*cover));
+    (scores, best_cover)
 }
 
 /// Each document's likeness mixed with that of its neighbours.

@@ -22,7 +22,7 @@ use crate::indexer::{IndexError, Indexer, Progress};
 use crate::question::Question;
 use crate::rank::{Filter, Ingredients, Looked, first_look};
 use crate::scopes::{Loaded, Scopes, blocking};
-use crate::second_look::second_look;
+use crate::second_look::{Lexicon, second_look};
 use crate::vectors::QueryVector;
 use crate::words::{Mark, mark};
 
@@ -168,7 +168,7 @@ impl Search {
         filter.every.extend(query.conversation.map(|id| mark(Mark::Conversation, id.as_bytes())));
         filter.every.extend(query.identity.map(|id| mark(Mark::Identity, id.as_bytes())));
         let looked = self.look(owner, &[scope], &query.text, filter).await?;
-        let numbers: Vec<u64> = looked.candidates.iter().map(|candidate| candidate.number).collect();
+        let numbers: Vec<u64> = looked.0.candidates.iter().map(|candidate| candidate.number).collect();
         let rows = self.shared.store.messages_by_number(owner, query.agent, &numbers).await?;
         let rows = rows
             .into_iter()
@@ -190,7 +190,7 @@ impl Search {
             filter.any = tags;
         }
         let looked = self.look(owner, &scopes, &query.text, filter).await?;
-        let numbers: Vec<u64> = looked.candidates.iter().map(|candidate| candidate.number).collect();
+        let numbers: Vec<u64> = looked.0.candidates.iter().map(|candidate| candidate.number).collect();
         let rows = self.shared.store.passages_by_number(owner, &numbers).await?;
         let rows = rows.into_iter().map(|passage| (passage.number, (passage.text.to_string(), passage))).collect();
         self.best(looked, rows, query.limit).await
@@ -203,7 +203,7 @@ impl Search {
         scopes: &[SearchScope],
         text: &str,
         filter: Filter,
-    ) -> Result<Looked, StoreError> {
+    ) -> Result<(Looked, Vec<Arc<Loaded>>), StoreError> {
         let text: String = text.chars().take(MAX_QUERY_CHARS).collect();
         let mut parts: Vec<(Arc<Loaded>, QueryModel)> = Vec::with_capacity(scopes.len());
         for scope in scopes {
@@ -232,8 +232,11 @@ impl Search {
                     QueryModel::None => None,
                 })
                 .collect();
-            let parts: Vec<_> = indexes.iter().zip(&vectors).map(|(index, vector)| (*index, vector.as_ref())).collect();
-            first_look(&parts, asked, &filter, ingredients)
+            let with_vectors: Vec<_> =
+                indexes.iter().zip(&vectors).map(|(index, vector)| (*index, vector.as_ref())).collect();
+            let looked = first_look(&with_vectors, asked, &filter, ingredients);
+            drop(guards);
+            (looked, parts.into_iter().map(|(loaded, _)| loaded).collect())
         })
         .await
     }
@@ -280,7 +283,7 @@ impl Search {
     /// The best rows after a look at their words.
     async fn best<T: Send + Sync + 'static>(
         &self,
-        mut looked: Looked,
+        (mut looked, searched): (Looked, Vec<Arc<Loaded>>),
         mut rows: HashMap<u64, (String, Arc<T>)>,
         limit: usize,
     ) -> Result<Found<T>, StoreError> {
@@ -292,7 +295,10 @@ impl Search {
             let rows: Vec<(String, Arc<T>)> =
                 looked.candidates.iter().filter_map(|candidate| rows.remove(&candidate.number)).collect();
             let texts: Vec<&str> = rows.iter().map(|(text, _)| text.as_str()).collect();
-            let ranked = second_look(&looked, &texts, &builtin, ingredients);
+            let guards: Vec<_> = searched.iter().map(|loaded| loaded.read()).collect();
+            let indexes: Vec<&ScopeIndex> = guards.iter().map(|guard| &**guard).collect();
+            let lexicon = Lexicon { builtin: &builtin, indexes: &indexes };
+            let ranked = second_look(&looked, &texts, &lexicon, ingredients);
             let hits = ranked.into_iter().take(limit.min(MAX_RESULTS)).map(|(place, relevance)| {
                 let (text, row) = &rows[place];
                 Hit { row: row.clone(), text: text.clone(), relevance }

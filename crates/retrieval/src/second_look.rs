@@ -1,24 +1,28 @@
 //! The second look at the best documents, with their words at hand.
 //!
 //! A wanted word that a document does not have may be there in another form: the word nearest in meaning counts for a
-//! part of it. Then what else was found in the same sitting speaks for a document.
+//! part of it, for more where no document has the words that were asked for. Then what else was found in the same sitting
+//! speaks for a document.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::embed::Builtin;
-use crate::embed::builtin::{DIMENSIONS, normalise};
-use crate::question::{Asked, Wanted, is_stop_word};
+use crate::embed::builtin::normalise;
+use crate::index::ScopeIndex;
+use crate::question::{Wanted, is_stop_word, rarity};
 use crate::rank::{Candidate, FULL_MATCH, Ingredients, Looked, VECTORS, attainable};
 use crate::search::Relevance;
-use crate::words::Words;
+use crate::word_meaning::meaning;
+use crate::words::{Term, Words, term};
 
-/// How much the best possible stand-in counts, and how alike a word must be to be one at all.
-const STAND_IN: f32 = 0.5;
-const ALIKE: f32 = 0.3;
+/// How much the best possible stand-in counts, and how alike a word must be to be one at all: where some document has
+/// much of what was asked for in the very words, and where none has.
+const STAND_IN: [f32; 2] = [0.5, 2.0];
+const ALIKE: [f32; 2] = [0.3, 0.1];
+/// From where to where the best match of words counts as none.
+const COVERED: [f32; 2] = [0.35, 0.2];
 /// What the best of its sitting gives to a document.
 const SITTING: f32 = 0.2;
-/// Documents whose words are compared; those behind them keep their places.
-const COMPARED: usize = 50;
 /// Different words of a document that are compared.
 const MAX_WORDS: usize = 400;
 
@@ -26,12 +30,12 @@ const MAX_WORDS: usize = 400;
 pub(crate) fn second_look(
     looked: &Looked,
     texts: &[&str],
-    builtin: &Builtin,
+    scope: &Lexicon<'_>,
     ingredients: Ingredients,
 ) -> Vec<(usize, Relevance)> {
     let Looked { asked, candidates, .. } = looked;
     let (scores, text_unit) = if ingredients.second_look && ingredients.text && ingredients.vectors {
-        let scores = with_stand_ins(asked, candidates, texts, builtin);
+        let scores = with_stand_ins(looked, texts, scope);
         let best = scores.iter().copied().fold(0.0_f32, f32::max);
         (scores, best.max(FULL_MATCH * attainable(&asked.wanted)).max(f32::MIN_POSITIVE))
     } else {
@@ -91,29 +95,25 @@ fn matched(wanted: &[Wanted], candidate: &Candidate) -> Vec<String> {
 }
 
 /// The words' score of each candidate, stand-ins included.
-fn with_stand_ins(asked: &Asked, candidates: &[Candidate], texts: &[&str], builtin: &Builtin) -> Vec<f32> {
-    let mut meanings = Meanings { builtin, wanted: &asked.wanted, vectors: Vec::new(), likeness: HashMap::new() };
-    meanings.vectors = asked.wanted.iter().map(|wanted| meanings.vector(&wanted.word)).collect();
+fn with_stand_ins(looked: &Looked, texts: &[&str], scope: &Lexicon<'_>) -> Vec<f32> {
+    let Looked { asked, candidates, .. } = looked;
+    let stand_in = StandIn::new(looked.cover);
+    let mut meanings = Meanings::new(scope, &asked.wanted);
     let words = Words::new();
     candidates
         .iter()
         .zip(texts)
-        .enumerate()
-        .map(|(place, (candidate, text))| {
+        .map(|(candidate, text)| {
             let missing = candidate.frequencies.iter().any(|(_, here)| *here == 0.0);
-            let nearest = if missing && place < COMPARED {
-                meanings.nearest(&words, text)
-            } else {
-                vec![0.0; asked.wanted.len()]
-            };
+            let nearest = if missing { meanings.nearest(&words, text) } else { vec![0.0; asked.wanted.len()] };
             let frequencies = candidate.frequencies.iter().zip(nearest);
             let score: f32 = asked
                 .wanted
                 .iter()
                 .zip(frequencies)
                 .map(|(wanted, ((around, here), nearest))| {
-                    let stand_in = if *here > 0.0 { 0.0 } else { stand_in(nearest) };
-                    candidate.scale.score(wanted.weight, around + stand_in, here + stand_in)
+                    let more = if *here > 0.0 { 0.0 } else { stand_in.worth(nearest) };
+                    candidate.scale.score(wanted.weight, around + more, here + more)
                 })
                 .sum();
             score + candidate.speaker
@@ -121,44 +121,75 @@ fn with_stand_ins(asked: &Asked, candidates: &[Candidate], texts: &[&str], built
         .collect()
 }
 
-fn stand_in(likeness: f32) -> f32 {
-    STAND_IN * ((likeness - ALIKE) / (1.0 - ALIKE)).clamp(0.0, 1.0)
+/// What a word that is only near in meaning counts for: the more, the less the very words were found anywhere.
+struct StandIn {
+    most: f32,
+    alike: f32,
+}
+
+impl StandIn {
+    fn new(cover: f32) -> Self {
+        let none = ((COVERED[0] - cover) / (COVERED[0] - COVERED[1])).clamp(0.0, 1.0);
+        let between = |[some, other]: [f32; 2]| some + none * (other - some);
+        Self { most: between(STAND_IN), alike: between(ALIKE) }
+    }
+
+    fn worth(&self, likeness: f32) -> f32 {
+        self.most * ((likeness - self.alike) / (1.0 - self.alike)).clamp(0.0, 1.0)
+    }
+}
+
+/// What is known of words: their meaning, and how rare they are where the search was.
+pub(crate) struct Lexicon<'a> {
+    pub(crate) builtin: &'a Builtin,
+    pub(crate) indexes: &'a [&'a ScopeIndex],
+}
+
+impl Lexicon<'_> {
+    fn meaning(&self, word: &str) -> Vec<f32> {
+        let mut meaning = meaning(self.builtin, word);
+        normalise(&mut meaning);
+        meaning
+    }
+
+    /// From 0 for a word that all documents have to 1 for one that a single document has.
+    fn rarity(&self, term: Term) -> f32 {
+        let documents: usize = self.indexes.iter().map(|index| index.len()).sum();
+        let having: usize = self.indexes.iter().map(|index| index.estimate(term)).sum();
+        rarity(documents, having.max(1)) / rarity(documents, 1).max(f32::MIN_POSITIVE)
+    }
 }
 
 /// How alike words are, remembered within one search.
 struct Meanings<'a> {
-    builtin: &'a Builtin,
-    wanted: &'a [Wanted],
-    vectors: Vec<Vec<f32>>,
+    scope: &'a Lexicon<'a>,
+    wanted: Vec<Vec<f32>>,
     /// For a word its likeness with each wanted one.
     likeness: HashMap<String, Vec<f32>>,
 }
 
-impl Meanings<'_> {
-    fn vector(&self, word: &str) -> Vec<f32> {
-        let mut vector = vec![0.0; DIMENSIONS];
-        for token in self.builtin.tokens(word) {
-            self.builtin.add(token, 1.0, &mut vector);
-        }
-        normalise(&mut vector);
-        vector
+impl<'a> Meanings<'a> {
+    fn new(scope: &'a Lexicon<'a>, wanted: &[Wanted]) -> Self {
+        let wanted = wanted.iter().map(|wanted| scope.meaning(&wanted.word)).collect();
+        Self { scope, wanted, likeness: HashMap::new() }
     }
 
-    /// For each wanted word how alike the nearest word of a text is.
+    /// For each wanted word how alike the nearest word of a text is. Common words are near to everything, so rare ones
+    /// count more.
     fn nearest(&mut self, words: &Words, text: &str) -> Vec<f32> {
-        let mut seen = HashSet::new();
-        words.each(text, |word, _| {
+        let mut seen = HashMap::new();
+        words.each(text, |word, stem| {
             if seen.len() < MAX_WORDS && !is_stop_word(word) {
-                seen.insert(word.to_owned());
+                seen.entry(word.to_owned()).or_insert_with(|| term(stem));
             }
         });
         let mut nearest = vec![0.0_f32; self.wanted.len()];
-        for word in seen {
+        for (word, term) in seen {
             let likeness = match self.likeness.get(&word) {
                 Some(likeness) => likeness,
                 None => {
-                    let vector = self.vector(&word);
-                    let all = self.vectors.iter().map(|wanted| dot(wanted, &vector)).collect();
+                    let (meaning, rarity) = (self.scope.meaning(&word), self.scope.rarity(term).sqrt());
+                    let all = self.wanted.iter().map(|wanted| dot(wanted, &meaning) * rarity).collect();
                     self.likeness.entry(word).or_insert(all)
                 }
             };

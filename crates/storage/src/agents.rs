@@ -287,12 +287,13 @@ pub(crate) fn update(scope: &Scope<'_>, agent: &Agent) -> Result<(), StoreError>
 
 /// Removes the agent and all that hangs on it, children first. Its blocks, tools and archives stay.
 pub(crate) fn delete(scope: &Scope<'_>, agent: AgentId) -> Result<(), StoreError> {
-    const SQL: [&str; 9] = [
+    const SQL: [&str; 10] = [
         "delete from message where conversation_id in (select id from conversation where agent_id = $1)",
         "delete from step where run_ordinal in (select ordinal from run where agent_id = $1)",
         "delete from run where agent_id = $1",
         "delete from conversation where agent_id = $1",
         "delete from agent_block where agent_id = $1",
+        "delete from block_detachment where agent_id = $1",
         "delete from agent_tool where agent_id = $1",
         "delete from agent_tag where agent_id = $1",
         "delete from agent_archive where agent_id = $1",

@@ -186,8 +186,8 @@ impl Progress {
                 blocks::attach(scope, *agent, *block)?;
                 self.leave(Effect::MembersChanged(*agent))
             }
-            Change::DetachBlock { agent, block } => {
-                blocks::detach(scope, *agent, *block)?;
+            Change::DetachBlock { agent, block, editor } => {
+                blocks::detach(scope, *agent, *block, *editor)?;
                 self.leave(Effect::BlockDetached { agent: *agent, block: *block })
             }
             Change::UpsertTool(tool) => {

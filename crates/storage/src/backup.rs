@@ -105,22 +105,30 @@ impl Work {
         };
         let (sender, pieces) = mpsc::channel(PIECES_WAITING);
         if self.reply.send(Ok(Backup { bytes, sha256, pieces })).is_ok() {
-            hand_out(file, &sender);
-            // Whoever has got the last piece may ask for the next backup.
-            drop(self.place);
+            hand_out(file, bytes, self.place, &sender);
         }
     }
 }
 
-/// Hands the file out until its end, or until nobody wants more.
-fn hand_out(mut file: File, pieces: &mpsc::Sender<Result<Vec<u8>, StoreError>>) {
-    loop {
+/// Hands the file out until its end, or until nobody wants more. The place is free before the last piece goes: whoever
+/// has got that may ask for the next backup.
+fn hand_out(
+    mut file: File,
+    bytes: u64,
+    place: OwnedSemaphorePermit,
+    pieces: &mpsc::Sender<Result<Vec<u8>, StoreError>>,
+) {
+    let (mut left, mut place) = (bytes, Some(place));
+    while left > 0 {
         let piece = match read_piece(&mut file) {
-            Ok(piece) if piece.is_empty() => return,
+            Ok(piece) if piece.is_empty() => Err(StoreError::Corrupt("a copy of the database was cut".to_owned())),
             other => other.map_err(|error| file_error(&error)),
         };
-        let failed = piece.is_err();
-        if pieces.blocking_send(piece).is_err() || failed {
+        left = left.saturating_sub(piece.as_ref().map_or(left, |piece| piece.len() as u64));
+        if left == 0 {
+            place.take();
+        }
+        if pieces.blocking_send(piece).is_err() {
             return;
         }
     }

@@ -163,8 +163,20 @@ fn read_version(row: &mut Columns<'_>) -> Result<BlockVersion, StoreError> {
     })
 }
 
-/// Three columns: the word, the run and the version that was restored.
-fn read_editor(row: &mut Columns<'_>) -> Result<BlockEditor, StoreError> {
+/// An editor as three columns: the word, the run and the version that was restored.
+pub(crate) fn words(editor: BlockEditor) -> (&'static str, Option<RunId>, Option<u64>) {
+    match editor {
+        BlockEditor::Tool(run) => ("tool", Some(run), None),
+        BlockEditor::Sleeptime(run) => ("sleeptime", Some(run), None),
+        BlockEditor::Api => ("api", None, None),
+        BlockEditor::Import => ("import", None, None),
+        BlockEditor::Undo { to_version } => ("undo", None, Some(to_version)),
+        BlockEditor::Redo { to_version } => ("redo", None, Some(to_version)),
+    }
+}
+
+/// The three columns of an editor.
+pub(crate) fn read_editor(row: &mut Columns<'_>) -> Result<BlockEditor, StoreError> {
     let (word, run, restored) = (row.text()?, row.optional_id::<RunId>()?, row.optional_whole()?);
     match (word.as_str(), run, restored) {
         ("tool", Some(run), None) => Ok(BlockEditor::Tool(run)),
@@ -182,14 +194,7 @@ pub(crate) fn remember(scope: &Scope<'_>, block: &domain::Block, editor: BlockEd
     const SQL: &str = "insert into block_history (block_id, version, organization_id, label, value, description, \
                        char_limit, editor, run_id, restored_version, user_id, at) \
                        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
-    let (editor, run, restored) = match editor {
-        BlockEditor::Tool(run) => ("tool", Some(run), None),
-        BlockEditor::Sleeptime(run) => ("sleeptime", Some(run), None),
-        BlockEditor::Api => ("api", None, None),
-        BlockEditor::Import => ("import", None, None),
-        BlockEditor::Undo { to_version } => ("undo", None, Some(to_version)),
-        BlockEditor::Redo { to_version } => ("redo", None, Some(to_version)),
-    };
+    let (editor, run, restored) = words(editor);
     let params = params![
         block.id.as_bytes(),
         whole(block.version),

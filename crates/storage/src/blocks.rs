@@ -13,7 +13,7 @@ use crate::commit::BlockEditor;
 use crate::dialect::{Columns, Db, json, micros, params, stored_time, whole};
 use crate::error::StoreError;
 use crate::store::Store;
-use crate::texts;
+use crate::{detachments, texts};
 
 macro_rules! block_columns {
     () => {
@@ -21,6 +21,7 @@ macro_rules! block_columns {
          b.metadata, b.created_at, b.version, b.updated_at"
     };
 }
+pub(crate) use block_columns;
 
 impl Store {
     /// One block.
@@ -65,7 +66,8 @@ impl Store {
     }
 }
 
-fn read(row: &mut Columns<'_>) -> Result<Block, StoreError> {
+/// Reads `block_columns`.
+pub(crate) fn read(row: &mut Columns<'_>) -> Result<Block, StoreError> {
     let draft = BlockDraft {
         id: row.id()?,
         organization: row.id()?,
@@ -160,8 +162,9 @@ pub(crate) fn update(scope: &Scope<'_>, block: &Block, editor: BlockEditor) -> R
 
 /// Removes a block with its history, from all agents. Nothing of it is kept: who deletes a memory may have to.
 pub(crate) fn delete(scope: &Scope<'_>, block: BlockId) -> Result<(), StoreError> {
-    const SQL: [&str; 3] = [
+    const SQL: [&str; 4] = [
         "delete from agent_block where block_id = $1",
+        "delete from block_detachment where block_id = $1",
         "delete from block_history where block_id = $1",
         "delete from block where id = $1",
     ];
@@ -177,14 +180,19 @@ pub(crate) fn attach(scope: &Scope<'_>, agent: AgentId, block: BlockId) -> Resul
     let label = scope.db.first(LABEL, params![block.as_bytes(), scope.owner_bytes()], |row| row.text())?;
     let label = label.ok_or_else(|| StoreError::not_found("block", block))?;
     let attached = scope.db.execute(SQL, params![agent.as_bytes(), block.as_bytes(), label]);
-    attached.map(drop).map_err(|error| label_taken(error, block, &label))
+    attached.map_err(|error| label_taken(error, block, &label))?;
+    detachments::forget(scope, agent, block)
 }
 
-pub(crate) fn detach(scope: &Scope<'_>, agent: AgentId, block: BlockId) -> Result<(), StoreError> {
+/// Takes a block away from an agent, and remembers that it had it.
+pub(crate) fn detach(scope: &Scope<'_>, agent: AgentId, block: BlockId, editor: BlockEditor) -> Result<(), StoreError> {
     const SQL: &str = "delete from agent_block where agent_id = $1 and block_id = $2";
     crate::agents::check(scope, agent)?;
     let removed = scope.db.execute(SQL, params![agent.as_bytes(), block.as_bytes()])?;
-    if removed == 0 { Err(StoreError::not_found("block", block)) } else { Ok(()) }
+    if removed == 0 {
+        return Err(StoreError::not_found("block", block));
+    }
+    detachments::remember(scope, agent, block, editor)
 }
 
 fn check(scope: &Scope<'_>, block: BlockId) -> Result<(), StoreError> {

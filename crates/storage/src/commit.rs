@@ -62,9 +62,11 @@ pub enum Change {
         agent: AgentId,
         block: BlockId,
     },
+    /// Takes a block away from an agent. It stays in the store, and the store remembers that the agent had it.
     DetachBlock {
         agent: AgentId,
         block: BlockId,
+        editor: BlockEditor,
     },
     /// Makes a tool, or replaces the one of the same name in the organisation, which keeps its id.
     UpsertTool(Box<Tool>),

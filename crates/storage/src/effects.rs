@@ -109,7 +109,7 @@ impl Entries {
 
     fn rewrite(&mut self, message: &Message) {
         let Some(entry) = self.conversations.get_mut(&message.conversation) else { return };
-        if entry.context.iter().all(|has| has.id != message.id) {
+        if !entry.context.iter().any(|has| has.id == message.id) {
             return;
         }
         // A list may hold a message more than once.

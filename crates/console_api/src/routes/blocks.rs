@@ -1,4 +1,5 @@
-//! `/console/v1/agents/{id}/blocks/{label}`: what a block was, and how it becomes that again.
+//! `/console/v1/agents/{id}/blocks`: the blocks that an agent has and had, what they were, and how they become that
+//! again.
 
 use std::sync::Arc;
 
@@ -6,20 +7,32 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::{Extension, Json};
 use dispatch::agent_spec::AgentError;
-use dispatch::{Direction, UndoError, UndoRequest};
+use dispatch::{Direction, UndoError, UndoRequest, Undone};
 use domain::{Actor, Block};
 use storage::{BlockVersion, StoreError};
 
 use crate::ConsoleApi;
 use crate::body::OptionalBody;
 use crate::error::ConsoleError;
-use crate::path::BlockPath;
-use crate::wire::history::{Diff, DiffQuery, History, HistoryQuery, Sharer, UndoBody, UndoReport};
+use crate::path::{AgentPath, BlockPath};
+use crate::wire::history::{BlockEntry, Diff, DiffQuery, History, HistoryQuery, Parting, Sharer, UndoBody, UndoReport};
 
 /// Agents of a shared block that are named.
 const MAX_SHARERS: u32 = 100;
 /// Labels that an error names.
 const MAX_LABELS: usize = 50;
+
+/// Blocks in attach order, then those that the agent was parted from.
+pub(crate) async fn list(
+    State(door): State<ConsoleApi>,
+    Extension(actor): Extension<Actor>,
+    AgentPath(agent): AgentPath,
+) -> Result<Json<Vec<BlockEntry>>, ConsoleError> {
+    let attached = door.dispatcher.agent_blocks(actor, agent).await?;
+    let detached = door.dispatcher.detached_blocks(actor, agent).await?;
+    let had = detached.iter().map(|one| BlockEntry::new(&one.block, Some(one.into())));
+    Ok(Json(attached.iter().map(|block| BlockEntry::new(block, None)).chain(had).collect()))
+}
 
 pub(crate) async fn history(
     State(door): State<ConsoleApi>,
@@ -29,11 +42,12 @@ pub(crate) async fn history(
 ) -> Result<Json<History>, ConsoleError> {
     let Query(query) = query?;
     let limit = query.limit()?;
-    let block = find(&door, actor, &path).await?;
+    let (block, detached) = find(&door, actor, &path).await?;
     let store = door.dispatcher.store();
     // One more than is shown, to compare the oldest with.
     let versions = store.block_versions(actor.organization, block.id, query.before, limit + 1).await?;
-    Ok(Json(History::new(&block, &versions, limit, sharers(&door, actor, &block).await?)))
+    let shared_by = sharers(&door, actor, &block).await?;
+    Ok(Json(History::new(BlockEntry::new(&block, detached), &versions, limit, shared_by)))
 }
 
 pub(crate) async fn diff(
@@ -43,7 +57,7 @@ pub(crate) async fn diff(
     query: Result<Query<DiffQuery>, QueryRejection>,
 ) -> Result<Json<Diff>, ConsoleError> {
     let Query(query) = query?;
-    let block = find(&door, actor, &path).await?;
+    let (block, _) = find(&door, actor, &path).await?;
     let to = query.to.unwrap_or(block.version);
     let from = query.from.unwrap_or(to.saturating_sub(1));
     let (from, to) = (version(&door, actor, &block, from).await?, version(&door, actor, &block, to).await?);
@@ -82,16 +96,34 @@ async fn step(
         other => other?,
     };
     let store = door.dispatcher.store();
-    let change = store.block_version(actor.organization, undone.block.id, undone.step.change).await?;
-    let shared_by = sharers(door, actor, &undone.block).await?;
-    Ok(Json(UndoReport::new(&undone, &change, shared_by)))
+    Ok(Json(match &undone {
+        Undone::Changed { block, step } => {
+            let change = store.block_version(actor.organization, block.id, step.change).await?;
+            UndoReport::changed(block, *step, &change, sharers(door, actor, block).await?)
+        }
+        Undone::Attached(detachment) => {
+            UndoReport::attached(detachment, sharers(door, actor, &detachment.block).await?)
+        }
+    }))
 }
 
-async fn find(door: &ConsoleApi, actor: Actor, path: &BlockPath) -> Result<Arc<Block>, ConsoleError> {
-    match door.dispatcher.agent_block(actor, path.agent, &path.label).await {
-        Ok(block) => Ok(block),
-        Err(error) => Err(explain(door, actor, path, error).await),
+/// The block of that label that the agent has, or else the one that it was parted from last.
+async fn find(
+    door: &ConsoleApi,
+    actor: Actor,
+    path: &BlockPath,
+) -> Result<(Arc<Block>, Option<Parting>), ConsoleError> {
+    let error = match door.dispatcher.agent_block(actor, path.agent, &path.label).await {
+        Ok(block) => return Ok((block, None)),
+        Err(error) => error,
+    };
+    if matches!(error, AgentError::NoSuchBlock { .. }) {
+        let detached = door.dispatcher.detached_blocks(actor, path.agent).await?;
+        if let Some(one) = detached.iter().find(|one| one.block.label.as_str() == path.label) {
+            return Ok((one.block.clone(), Some(one.into())));
+        }
     }
+    Err(explain(door, actor, path, error).await)
 }
 
 /// Whoever names a block that is not there is told which there are.

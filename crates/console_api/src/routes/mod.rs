@@ -19,6 +19,7 @@ pub(crate) fn all() -> Router<ConsoleApi> {
         .route("/console/v1/store", get(store::check))
         .route("/console/v1/agents/{agent_id}/search", post(search::run))
         .route("/console/v1/agents/{agent_id}/embedding", get(embedding::show).post(embedding::go_on))
+        .route("/console/v1/agents/{agent_id}/blocks", get(blocks::list))
         .route(&block("history"), get(blocks::history))
         .route(&block("diff"), get(blocks::diff))
         .route(&block("undo"), post(blocks::undo))

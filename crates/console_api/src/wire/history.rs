@@ -1,9 +1,9 @@
 //! A block's history, the difference between two of its versions, and what an undo did.
 
-use dispatch::Undone;
+use dispatch::UndoStep;
 use domain::{AgentId, Block, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
-use storage::{BlockEditor, BlockVersion};
+use storage::{BlockEditor, BlockVersion, Detachment};
 
 use crate::error::ConsoleError;
 use crate::line_diff::{self, Extent, Fate};
@@ -49,7 +49,7 @@ pub(crate) struct UndoBody {
 /// Who made a change.
 #[derive(Debug, Serialize)]
 pub(crate) struct Editor {
-    pub(crate) editor: &'static str,
+    editor: &'static str,
     run_id: Option<RunId>,
     restored_version: Option<u64>,
 }
@@ -117,12 +117,40 @@ impl From<(AgentId, String)> for Sharer {
     }
 }
 
-/// A page of a block's history, newest first.
+/// That an agent was parted from a block, when and by whom.
 #[derive(Debug, Serialize)]
-pub(crate) struct History {
+pub(crate) struct Parting {
+    at: Timestamp,
+    #[serde(flatten)]
+    editor: Editor,
+}
+
+impl From<&Detachment> for Parting {
+    fn from(detachment: &Detachment) -> Self {
+        Self { at: detachment.at, editor: detachment.editor.into() }
+    }
+}
+
+/// A block that an agent has, or had.
+#[derive(Debug, Serialize)]
+pub(crate) struct BlockEntry {
     block_id: String,
     label: String,
     version: u64,
+    detached: Option<Parting>,
+}
+
+impl BlockEntry {
+    pub(crate) fn new(block: &Block, detached: Option<Parting>) -> Self {
+        Self { block_id: block.id.to_string(), label: block.label.to_string(), version: block.version, detached }
+    }
+}
+
+/// A page of a block's history, newest first.
+#[derive(Debug, Serialize)]
+pub(crate) struct History {
+    #[serde(flatten)]
+    block: BlockEntry,
     shared_by: Vec<Sharer>,
     changes: Vec<HistoryEntry>,
     has_more: bool,
@@ -130,7 +158,7 @@ pub(crate) struct History {
 
 impl History {
     /// `versions` are oldest first, and may begin with one more than the page has: the one before it.
-    pub(crate) fn new(block: &Block, versions: &[BlockVersion], limit: u32, shared_by: Vec<Sharer>) -> Self {
+    pub(crate) fn new(block: BlockEntry, versions: &[BlockVersion], limit: u32, shared_by: Vec<Sharer>) -> Self {
         let mut changes = Vec::with_capacity(versions.len());
         for (place, version) in versions.iter().enumerate() {
             let before = match place.checked_sub(1) {
@@ -146,8 +174,7 @@ impl History {
         changes.reverse();
         changes.truncate(limit as usize);
         let has_more = changes.last().is_some_and(|oldest| oldest.version > 1);
-        let (block_id, label) = (block.id.to_string(), block.label.to_string());
-        Self { block_id, label, version: block.version, shared_by, changes, has_more }
+        Self { block, shared_by, changes, has_more }
     }
 }
 
@@ -198,13 +225,12 @@ fn side(version: Option<&BlockVersion>) -> DiffSide {
     }
 }
 
-/// The change that an undo took back or a redo made again.
+/// The change that an undo took back or a redo made again; for a block that was given back, its parting.
 #[derive(Debug, Serialize)]
 struct SteppedOver {
     version: u64,
-    at: Timestamp,
     #[serde(flatten)]
-    editor: Editor,
+    parting: Parting,
 }
 
 /// What an undo or a redo did.
@@ -215,18 +241,29 @@ pub(crate) struct UndoReport {
     value: String,
     description: Option<String>,
     limit: u32,
-    /// The version that it made.
+    /// The version that the block has now.
     version: u64,
-    /// The version whose text came back.
-    restored_version: u64,
+    /// The version whose text came back; null where the block was only given back to its agent.
+    restored_version: Option<u64>,
     change: SteppedOver,
     shared_by: Vec<Sharer>,
 }
 
 impl UndoReport {
     /// `change` is the version that was stepped over.
-    pub(crate) fn new(undone: &Undone, change: &BlockVersion, shared_by: Vec<Sharer>) -> Self {
-        let Undone { block, step } = undone;
+    pub(crate) fn changed(block: &Block, step: UndoStep, change: &BlockVersion, shared_by: Vec<Sharer>) -> Self {
+        let parting = Parting { at: change.at, editor: change.editor.into() };
+        let change = SteppedOver { version: step.change, parting };
+        Self { restored_version: Some(step.to_version), ..Self::of(block, change, shared_by) }
+    }
+
+    /// The agent has a block again.
+    pub(crate) fn attached(detachment: &Detachment, shared_by: Vec<Sharer>) -> Self {
+        let block = &detachment.block;
+        Self::of(block, SteppedOver { version: block.version, parting: detachment.into() }, shared_by)
+    }
+
+    fn of(block: &Block, change: SteppedOver, shared_by: Vec<Sharer>) -> Self {
         Self {
             block_id: block.id.to_string(),
             label: block.label.to_string(),
@@ -234,8 +271,8 @@ impl UndoReport {
             description: block.description.clone(),
             limit: block.limit(),
             version: block.version,
-            restored_version: step.to_version,
-            change: SteppedOver { version: change.version, at: change.at, editor: change.editor.into() },
+            restored_version: None,
+            change,
             shared_by,
         }
     }

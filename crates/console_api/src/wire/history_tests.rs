@@ -50,7 +50,9 @@ fn versions() -> Vec<BlockVersion> {
 
 /// Each entry as `version +added -removed`, and whether there is more.
 fn page(present: u64, versions: &[BlockVersion], limit: u32) -> String {
-    let history = serde_json::to_value(History::new(&block(present), versions, limit, Vec::new())).unwrap();
+    let history =
+        serde_json::to_value(History::new(BlockEntry::new(&block(present), None), versions, limit, Vec::new()))
+            .unwrap();
     let entries = history["changes"].as_array().unwrap().iter();
     let entries: Vec<String> = entries
         .map(|entry| {
@@ -75,7 +77,8 @@ fn a_page_is_newest_first_and_knows_whether_there_is_more() {
 
 #[test]
 fn an_entry_says_who_it_was() {
-    let history = serde_json::to_value(History::new(&block(3), &versions(), 1, Vec::new())).unwrap();
+    let history =
+        serde_json::to_value(History::new(BlockEntry::new(&block(3), None), &versions(), 1, Vec::new())).unwrap();
     expect![[r#"
         {
           "version": 3,

@@ -102,6 +102,25 @@ async fn a_bad_edit_is_undone_at_the_terminal_and_the_model_sees_it() -> Result<
     Ok(())
 }
 
+#[tokio::test]
+async fn a_block_that_an_agent_threw_away_is_given_back() -> Result<()> {
+    let (server, client, vendor) = with_vendor().await?;
+    let blocks = json!([{"label": "human", "value": "Ada likes tea."}, {"label": "persona", "value": "b"}]);
+    let body = json!({"name": "diary", "model": VENDOR_MODEL, "memory_blocks": blocks, "tools": ["memory"]});
+    let agent = client.post("/v1/agents/", &body).await?.ok()?["id"].as_str().context("an id")?.to_owned();
+    let delete = json!({"command": "delete", "path": "/memories/human"});
+    say(&client, &agent, &format!("[[tool:memory {delete}]][[say:Gone.]] tidy up")).await?.ok()?;
+    ensure!(!system(&vendor)?.contains("Ada likes tea."));
+    let history = steady(&answer(&server, &["memory", "history", "diary"])?);
+    ensure!(history.contains("human\n  the agent does not have it since DATE TIME UTC (tool, RUN)"), "{history}");
+    let told = steady(&answer(&server, &["memory", "undo", "diary", "human"])?);
+    ensure!(told.contains("Gave `human` back to the agent, which was parted from it (tool, RUN)."), "{told}");
+    say(&client, &agent, "[[say:Yes.]] and now?").await?.ok()?;
+    ensure!(system(&vendor)?.contains("Ada likes tea."));
+    ensure!(complaint(&server, &["memory", "undo", "diary", "human"])?.contains("no change that could be undone"));
+    Ok(())
+}
+
 /// Labels, versions and editors of one block's history, oldest first.
 fn editors(server: &TestServer, label: &str) -> Result<Vec<String>> {
     let history: Value = serde_json::from_str(&answer(server, &["memory", "history", "diary", label, "--json"])?)?;

@@ -1,5 +1,7 @@
 //! The history of blocks: who changed what, what an undo leaves behind, and files that are older than undo.
 
+use std::collections::BTreeSet;
+
 use domain::{Block, RunId};
 use storage::{BlockEdit, BlockEditor, Change, Store, StoreConfig};
 
@@ -117,10 +119,36 @@ async fn a_detached_block_keeps_its_history() {
     let mut block = house.new_block("human", "one").await;
     house.apply([Change::AttachBlock { agent, block: block.id }]).await.unwrap();
     edit(&house, &mut block, "two", BlockEditor::Api).await;
-    house.apply([Change::DetachBlock { agent, block: block.id }]).await.unwrap();
+    house.apply([Change::DetachBlock { agent, block: block.id, editor: BlockEditor::Api }]).await.unwrap();
     house.apply([Change::DeleteAgent(agent)]).await.unwrap();
     assert_eq!(house.store.block_history(house.owner(), block.id).await.unwrap().len(), 2);
     assert_eq!(word(&house.apply([insert_block(&block)]).await), "conflict");
+}
+
+#[tokio::test]
+async fn an_agent_can_have_back_what_it_was_parted_from() {
+    let house = House::new();
+    let agent = house.new_home("ada").await.agent;
+    let (first, second) = (house.new_block("human", "one").await, house.new_block("notes", "two").await);
+    let (attach, run) = (|block: &Block| Change::AttachBlock { agent, block: block.id }, RunId::random());
+    let editor = BlockEditor::Tool(run);
+    let detach = |block: &Block| Change::DetachBlock { agent, block: block.id, editor };
+    house.apply([attach(&first), attach(&second), detach(&first), detach(&second)]).await.unwrap();
+    let parted = async |owner| {
+        let detached = house.store.detached_blocks(owner, agent, 10).await.unwrap();
+        assert!(detached.iter().all(|one| one.editor == editor && one.at == at(1)));
+        detached.iter().map(|one| one.block.label.to_string()).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(parted(house.owner()).await, BTreeSet::from(["human".to_owned(), "notes".to_owned()]));
+    assert_eq!(parted(stranger(&house.store).await.organization).await, BTreeSet::new());
+    // Parted again after it was there again, it is remembered once.
+    house.apply([attach(&first), detach(&first), attach(&first)]).await.unwrap();
+    assert_eq!(parted(house.owner()).await, BTreeSet::from(["notes".to_owned()]));
+    house.apply([Change::DeleteBlock(second.id)]).await.unwrap();
+    assert_eq!(parted(house.owner()).await, BTreeSet::new());
+    house.apply([detach(&first)]).await.unwrap();
+    house.apply([Change::DeleteAgent(agent)]).await.unwrap();
+    assert_eq!(house.store.check().await.unwrap().problems, []);
 }
 
 #[tokio::test]

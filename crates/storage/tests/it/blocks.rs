@@ -82,8 +82,11 @@ async fn a_detached_block_stays_and_a_deleted_one_goes() {
         .apply([Change::AttachBlock { agent, block: a.id }, Change::AttachBlock { agent, block: b.id }])
         .await
         .unwrap();
-    house.apply([Change::DetachBlock { agent, block: a.id }]).await.unwrap();
-    assert_eq!(word(&house.apply([Change::DetachBlock { agent, block: a.id }]).await), "not found");
+    house.apply([Change::DetachBlock { agent, block: a.id, editor: BlockEditor::Api }]).await.unwrap();
+    assert_eq!(
+        word(&house.apply([Change::DetachBlock { agent, block: a.id, editor: BlockEditor::Api }]).await),
+        "not found"
+    );
     assert_eq!(word(&house.store.block(house.owner(), a.id).await), "ok");
     house.apply([Change::DeleteBlock(b.id)]).await.unwrap();
     assert_eq!(word(&house.store.block(house.owner(), b.id).await), "not found");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::identity::IdentityType;
 use domain::{Actor, Identity, IdentityId, Message, RunStatus, Step, StepId, StepStatus, Usage};
-use storage::{AgentFilter, Change, Commit, MessageFilter, RunUpdate};
+use storage::{AgentFilter, BlockEditor, Change, Commit, MessageFilter, RunUpdate};
 
 use crate::house::{
     Home, House, agent, at, block, insert_block, message, run, said, stranger, tool, update_block, word,
@@ -137,7 +137,7 @@ fn member_thefts(
         (insert_block(&block(owner, "planted", "")), "invalid"),
         (Change::DeleteBlock(mine.id), "not found"),
         (Change::AttachBlock { agent: home.agent, block: mine.id }, "not found"),
-        (Change::DetachBlock { agent: home.agent, block: mine.id }, "not found"),
+        (Change::DetachBlock { agent: home.agent, block: mine.id, editor: BlockEditor::Api }, "not found"),
         (Change::AttachTool { agent: home.agent, tool: hammer }, "not found"),
         (Change::DetachTool { agent: home.agent, tool: hammer }, "not found"),
         (Change::UpsertTool(Box::new(tool(owner, "planted"))), "invalid"),

@@ -7,7 +7,7 @@ use domain::{
     Usage,
 };
 use proptest::prelude::*;
-use storage::{Change, Commit, MessageFilter, RunUpdate, Store};
+use storage::{BlockEditor, Change, Commit, MessageFilter, RunUpdate, Store};
 
 use crate::house::{Home, House, at, block, insert_block, message, run, said, tool, update_block};
 
@@ -226,7 +226,7 @@ impl Stage {
             }
             Act::Detach { home, block } => {
                 let block = self.blocks[block % self.blocks.len()];
-                vec![Change::DetachBlock { agent: self.home(home).agent, block }]
+                vec![Change::DetachBlock { agent: self.home(home).agent, block, editor: BlockEditor::Api }]
             }
             Act::DeleteBlock { block } => vec![Change::DeleteBlock(self.blocks[block % self.blocks.len()])],
             Act::MakeTool { home, name } => {
@@ -287,4 +287,17 @@ proptest! {
             assert!(problems.is_empty(), "{problems:?}");
         });
     }
+}
+
+#[tokio::test]
+async fn a_message_that_is_shown_twice_is_reworded_twice() {
+    let house = House::new();
+    let home = house.new_home("ada").await;
+    let ids = house.say(home, &["said"]).await;
+    let append = Change::AppendContext { conversation: home.conversation, messages: ids.clone() };
+    house.apply([append]).await.unwrap();
+    assert_eq!(house.context(home).await, ["said", "said"]);
+    let old = house.store.message(house.owner(), ids[0]).await.unwrap();
+    house.apply([Change::UpdateMessage(reworded(&old))]).await.unwrap();
+    assert_eq!(house.context(home).await, ["reworded", "reworded"]);
 }

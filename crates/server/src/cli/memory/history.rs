@@ -1,17 +1,18 @@
 //! `librarian memory history`: who changed a block, when, and by how much.
 
+use std::collections::HashSet;
 use std::process::ExitCode;
 
 use serde_json::Value;
 
+use super::block_path;
 use super::history_text::rendered;
-use super::views::HistoryView;
-use super::{block_path, blocks_of};
+use super::views::{BlockEntryView, HistoryView};
 use crate::cli::call::Call;
 use crate::cli::connection::Connection;
 use crate::cli::lookup;
 use crate::cli::output::Output;
-use crate::cli::wire::{self, AgentView, BlockView};
+use crate::cli::wire::{self, AgentView};
 use crate::config::Config;
 
 /// Changes of each block where all blocks are shown.
@@ -68,8 +69,13 @@ async fn ask(connection: &mut Connection<'_>, flags: &HistoryFlags) -> anyhow::R
     let labels = match &flags.label {
         Some(label) => vec![label.clone()],
         None => {
-            let blocks: Vec<BlockView> = wire::read(&connection.ask(&blocks_of(&agent)).await?.ok()?)?;
-            blocks.into_iter().map(|block| block.label).collect()
+            let call = Call::get(format!("/console/v1/agents/{}/blocks", agent.id));
+            let blocks: Vec<BlockEntryView> = wire::read(&connection.ask(&call).await?.ok()?)?;
+            let mut labels: Vec<String> = blocks.into_iter().map(|block| block.label).collect();
+            // A label leads to one block: the one that the agent has, or else the one that it had last.
+            let mut seen = HashSet::new();
+            labels.retain(|label| seen.insert(label.clone()));
+            labels
         }
     };
     let limit = flags.limit.unwrap_or(if flags.label.is_some() { MANY } else { FEW });

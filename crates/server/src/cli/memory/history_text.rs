@@ -8,6 +8,11 @@ use crate::cli::wire::AgentView;
 pub(super) fn rendered(history: &HistoryView, agent: &AgentView, style: Style) -> String {
     let shared = shared(&history.shared_by).map(|agents| format!("  shared by {}", one_line(&agents)));
     let mut text = format!("{}{}\n", style.bold(&one_line(&history.label)), style.dim(&shared.unwrap_or_default()));
+    if let Some(parting) = &history.detached {
+        let (at, who) = (local(parting.at, agent), one_line(&parting.editor.who()));
+        let line = format!("  the agent does not have it since {at} ({who}); `memory undo` gives it back");
+        text.push_str(&format!("{}\n", style.alarm(&line)));
+    }
     let rows: Vec<[String; 4]> = history.changes.iter().map(|change| row(change, agent)).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
     let (version, when, who) = (width(0), width(1), width(2));
@@ -93,6 +98,11 @@ mod tests {
         let history: HistoryView = serde_json::from_value(history).unwrap();
         let long = HistoryView { changes: history.changes[..1].to_vec(), has_more: true, ..history.clone() };
         assert!(rendered(&long, &agent, Style { colours: false }).ends_with("\n  older ones: --before 5\n"));
+        let parting =
+            serde_json::from_value(json!({"at": "2026-11-18T16:09:00Z", "editor": "tool", "run_id": "run-8"}));
+        let gone = HistoryView { detached: Some(parting.unwrap()), ..long };
+        let told = rendered(&gone, &agent, Style { colours: false });
+        assert!(told.contains("does not have it since 2026-11-19 01:09:00 JST (tool, run-8)"), "{told}");
         expect![[r#"
             human  shared by 2 agents: ada, bob
             * v5  2026-11-19 01:05:00 JST  redo to v3   +0 −0  settings only

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::block_path;
@@ -72,7 +73,8 @@ pub(super) async fn run(config: &Config, flags: &UndoFlags, verb: Verb, output: 
 
 /// What the newest version changed.
 async fn effect(connection: &mut Connection<'_>, agent: &AgentView, report: &Value) -> anyhow::Result<DiffView> {
-    let UndoView { label, version, .. } = wire::read(report)?;
+    let UndoView { label, version, restored_version, .. } = wire::read(report)?;
+    restored_version.context("no text was changed")?;
     // An undone rename gave the block its old label back, so the label is the answer's and not the caller's.
     let call = Call::get(block_path(agent, &label, "diff")).with("to", version.to_string());
     wire::read(&connection.ask(&call).await?.ok()?)
@@ -82,9 +84,10 @@ async fn effect(connection: &mut Connection<'_>, agent: &AgentView, report: &Val
 fn told(report: &Value, verb: Verb) -> anyhow::Result<Vec<String>> {
     let UndoView { label, version, restored_version, change, shared_by } = wire::read(report)?;
     let (over, who) = (change.version, change.editor.who());
-    let mut lines = vec![match verb {
-        Verb::Undo => format!("Undid v{over} ({who}): `{label}` is again what it was at v{restored_version}."),
-        Verb::Redo => format!("Made v{over} ({who}) again: `{label}` is what it was at v{restored_version}."),
+    let mut lines = vec![match (verb, restored_version) {
+        (Verb::Undo, Some(to)) => format!("Undid v{over} ({who}): `{label}` is again what it was at v{to}."),
+        (Verb::Redo, Some(to)) => format!("Made v{over} ({who}) again: `{label}` is what it was at v{to}."),
+        (_, None) => format!("Gave `{label}` back to the agent, which was parted from it ({who})."),
     }];
     lines.push(format!("This is v{version}; agents see it with their next step."));
     if let Some(agents) = shared(&shared_by) {

@@ -49,11 +49,28 @@ pub(super) struct SharerView {
     pub(super) name: String,
 }
 
+/// That an agent was parted from a block.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct PartingView {
+    pub(super) at: Timestamp,
+    #[serde(flatten)]
+    pub(super) editor: EditorView,
+}
+
+/// A block that an agent has, or had.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct BlockEntryView {
+    pub(super) label: String,
+}
+
 /// A page of a block's history, newest first.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct HistoryView {
     pub(super) label: String,
+    pub(super) detached: Option<PartingView>,
     pub(super) shared_by: Vec<SharerView>,
     pub(super) changes: Vec<ChangeView>,
     pub(super) has_more: bool,
@@ -65,7 +82,7 @@ pub(super) struct HistoryView {
 pub(super) struct UndoView {
     pub(super) label: String,
     pub(super) version: u64,
-    pub(super) restored_version: u64,
+    pub(super) restored_version: Option<u64>,
     pub(super) change: ChangeView,
     pub(super) shared_by: Vec<SharerView>,
 }
