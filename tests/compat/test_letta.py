@@ -114,3 +114,19 @@ def test_embedding_models_are_listed(start, vendor):
     assert (small.embedding_dim, small.embedding_endpoint_type) == (1536, "openai")
     # An agent may ask for a model that nobody has here.
     assert create(letta, embedding="letta/letta-free").embedding == "letta/letta-free"
+
+
+def test_compaction_settings_and_the_context_window(start):
+    letta = client(start())
+    settings = {"mode": "all", "sliding_window_percentage": 0.4, "clip_chars": 900}
+    agent = create(letta, compaction_settings=settings)
+    kept = letta.agents.retrieve(agent.id).compaction_settings
+    assert (kept.mode, kept.sliding_window_percentage, kept.clip_chars) == ("all", 0.4, 900)
+    with pytest.raises(letta_client.UnprocessableEntityError, match="sliding_window_percentage"):
+        letta.agents.update(agent.id, compaction_settings={"sliding_window_percentage": 40})
+    say(letta, agent, "remember that my cat is called Miso")
+    # The package has no method for this route any more, but older ones had.
+    context = letta.get(f"/v1/agents/{agent.id}/context", cast_to=object)
+    parts = [value for name, value in context.items() if name.startswith("num_tokens_")]
+    assert context["context_window_size_current"] == sum(parts) <= context["context_window_size_max"]
+    assert "Miso" in context["core_memory"] and context["num_messages"] == len(context["messages"])

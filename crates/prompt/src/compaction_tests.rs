@@ -235,4 +235,27 @@ proptest! {
         };
         prop_assert!(size(keep_tokens) <= keep_tokens.max(size(0)));
     }
+
+    /// A compaction leaves so much room that the next message, unless it is huge, does not need another.
+    #[test]
+    fn compaction_is_not_due_again_at_once(
+        sizes in prop::collection::vec(1_u64..900, 30..60), window in 4_096_u32..16_000, fixed in 100_u64..2_000,
+        keep in 0.05_f64..1.0,
+    ) {
+        let letters: String = (0..sizes.len()).map(|index| if index % 2 == 0 { 'u' } else { 'a' }).collect();
+        let context = history(&letters);
+        let budget = crate::budget::Budget::new(window, None);
+        let summary = budget.summary_tokens(domain::compaction::Clip::Usual);
+        let keep_tokens = budget.keep_tokens(fixed, summary, keep, 0);
+        let goal = CutGoal { mode: CompactionMode::SlidingWindow, keep_tokens, pinned: 0 };
+        let cut = plan_cut(&context, &sizes, &goal);
+        let kept: u64 = cut.kept.iter().map(|index| sizes[*index]).sum();
+        let newest = *sizes.last().unwrap();
+        prop_assert!(kept <= keep_tokens.max(newest));
+        let room = budget.trigger().saturating_sub(fixed + summary);
+        let next = room * 3 / 10;
+        if newest <= keep_tokens {
+            prop_assert!(fixed + summary + kept + next <= budget.trigger() + 1);
+        }
+    }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testkit::fake_vendor::{TokenRules, VendorOptions};
 use testkit::{Client, FakeVendor, TestServer, VendorReply};
 
-use crate::house::{VENDOR_MODEL, say, setup, words};
+use crate::house::{VENDOR_MODEL, alone, say, setup, words};
 
 const WINDOW: u32 = 8_192;
 /// Characters of a conversation that is ten windows long, at five characters a token, which no vendor needs.
@@ -159,5 +159,26 @@ async fn without_a_summariser_an_alert_stands_in_until_there_is_one() -> Result<
     say(&client, &agent, "[[say:Back again.]]").await?.ok()?;
     let told = alert().context("a summary")?;
     ensure!(told.contains("They spoke of this: ") && told.contains("Turn 1."), "{told}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_guide_goes_on_with_an_extract() -> Result<()> {
+    let (_server, client) = alone().await?;
+    let blocks = json!([{"label": "human", "value": "", "limit": 500}]);
+    let body = json!({"model": "builtin/guide", "context_window_limit": WINDOW, "memory_blocks": blocks});
+    let agent = client.post("/v1/agents/", &body).await?.ok()?;
+    let agent = agent["id"].as_str().context("an id")?.to_owned();
+    say(&client, &agent, "Remember that my cat is called Miso.").await?.ok()?;
+    for number in 0..14 {
+        let text = format!("Did it rain in Bergen on day {number}{}?", " and on the quay".repeat(150));
+        say(&client, &agent, &text).await?.ok()?;
+    }
+    let context = client.get(&format!("/v1/agents/{agent}/context")).await?.ok()?;
+    let summary = context["summary_memory"].as_str().context("a summary")?;
+    ensure!(summary.contains("Extract of earlier messages") && summary.contains("Bergen"), "{summary}");
+    ensure!(context["num_messages"].as_u64() < context["num_recall_memory"].as_u64(), "{context}");
+    let answer = say(&client, &agent, "What is my cat called?").await?.ok()?;
+    ensure!(words(&answer).contains("Miso"), "{answer}");
     Ok(())
 }
