@@ -29,7 +29,7 @@ const SAID_BY_PEOPLE: f32 = 0.1;
 const OPENS_A_SITTING: f32 = 0.1;
 const FITS_DATE: f32 = 0.2;
 /// Documents that are looked at twice.
-const CANDIDATES: usize = 300;
+const CANDIDATES: usize = 150;
 
 /// What a ranking is made from. Everything is on, except to measure what a part adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
