@@ -130,6 +130,7 @@ fn filter(query: &Query) -> Result<AgentFilter, ApiError> {
         tags: query.all("tags"),
         match_all_tags: query.flag("match_all_tags", false)?,
         query_text: query.text("query_text").map(str::to_owned),
+        archive: None,
         before: query.id("before")?,
         after: query.id("after")?,
         limit: query.limit(DEFAULT_LIMIT)?,
