@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use domain::{Actor, Archive, ArchiveId, ModelHandle, OrganizationId, Passage, PassageId, VectorDbProvider};
-use storage::{
-    AgentFilter, ArchiveFilter, Change, PassageFilter, SearchScope, Segment, StoreError, VectorStretch,
-};
+use storage::{AgentFilter, ArchiveFilter, Change, PassageFilter, SearchScope, Segment, StoreError, VectorStretch};
 
 use crate::house::{Home, House, at};
 
