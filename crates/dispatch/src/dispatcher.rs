@@ -12,7 +12,7 @@ use domain::{Agent, RunId, StopReason, Timestamp, Usage};
 use futures_util::FutureExt;
 use providers::Registry;
 use storage::{Store, StoreError};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -48,6 +48,8 @@ pub(crate) struct Inner {
     pub(crate) clock: fn() -> Timestamp,
     toolbox: Arc<dyn ToolExecutor>,
     pub(crate) meter: Arc<TokenMeter>,
+    /// Held by whoever looks at archives to decide what to change.
+    pub(crate) archives_turn: Semaphore,
     lines: Lines,
     tasks: TaskTracker,
     stopping: CancellationToken,
@@ -64,8 +66,9 @@ impl Dispatcher {
     ) -> Self {
         let lines = Lines::new(config.limits);
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
-        let meter = Arc::default();
-        Self { inner: Arc::new(Inner { config, store, models, clock, toolbox, meter, lines, tasks, stopping }) }
+        let (meter, archives_turn) = (Arc::default(), Semaphore::new(1));
+        let inner = Inner { config, store, models, clock, toolbox, meter, archives_turn, lines, tasks, stopping };
+        Self { inner: Arc::new(inner) }
     }
 
     /// The store, to look at.

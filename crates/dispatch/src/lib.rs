@@ -4,6 +4,7 @@
 //! format, and no text that a model is shown is written here.
 
 pub mod agent_spec;
+mod archives;
 mod builtin_tools;
 mod context;
 mod create_agent;
@@ -19,8 +20,10 @@ mod undo_block;
 mod undo_plan;
 
 pub use agent::events;
+pub use archives::{ArchiveError, ArchivePatch, ArchiveSpec, MAX_BATCH, PassageSpec};
 pub use dispatcher::{DispatchConfig, Dispatcher};
 pub use permits::QueueLimits;
 pub use prompt::context_overview::{ContextOverview, Section};
+pub use tools::moments;
 pub use undo_block::{UndoError, UndoRequest, Undone};
 pub use undo_plan::{Direction, UndoStep};

@@ -22,6 +22,17 @@ impl<S: Send + Sync> FromRequest<S> for Fields {
 }
 
 impl Fields {
+    /// The fields of an object inside of a body.
+    pub(crate) fn of(object: Map<String, Value>) -> Self {
+        Self(object)
+    }
+
+    /// The value of `name`, which can't be left out.
+    pub(crate) fn need<T: DeserializeOwned>(&mut self, name: &'static str) -> Result<T, ApiError> {
+        let missing = || ApiError::invalid("missing", &["body", name], &format!("`{name}` is required"));
+        self.take(name)?.ok_or_else(missing)
+    }
+
     /// Reads a JSON object.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, ApiError> {
         if bytes.iter().all(u8::is_ascii_whitespace) {

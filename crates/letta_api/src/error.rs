@@ -6,9 +6,11 @@ use axum::Json;
 use axum::extract::rejection::BytesRejection;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use dispatch::ArchiveError;
 use dispatch::agent_spec::AgentError;
 use dispatch::events::RunFailure;
 use dispatch::request::SubmitError;
+use domain::archive::PassageError;
 use domain::seams::chat_model::ModelError;
 use domain::{BlockError, IdError};
 use storage::StoreError;
@@ -151,6 +153,23 @@ impl From<AgentError> for ApiError {
             AgentError::ModelUnavailable(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
             AgentError::Block(error) => error.into(),
             AgentError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ArchiveError> for ApiError {
+    fn from(error: ArchiveError) -> Self {
+        let text = error.to_string();
+        match error {
+            ArchiveError::Passage(problem) => {
+                let place = match problem {
+                    PassageError::Empty | PassageError::TooLong(_) => "text",
+                    PassageError::TooManyTags(_) | PassageError::BadTag => "tags",
+                };
+                Self::invalid("value_error", &["body", place], &text)
+            }
+            ArchiveError::NoSuchArchive(_) | ArchiveError::NoSuchPassage(_) => Self::not_found(text),
+            ArchiveError::Agent(error) => error.into(),
         }
     }
 }

@@ -14,6 +14,7 @@ mod wire;
 use axum::Router;
 use dispatch::Dispatcher;
 use domain::Timestamp;
+use retrieval::Search;
 use retrieval::embed::Embedders;
 
 /// What the door's handlers need. Cheap to clone.
@@ -21,6 +22,7 @@ use retrieval::embed::Embedders;
 pub struct LettaApi {
     pub dispatcher: Dispatcher,
     pub embedders: Embedders,
+    pub search: Search,
     /// The version of Letta's API that clients are told.
     pub version: &'static str,
     pub clock: fn() -> Timestamp,

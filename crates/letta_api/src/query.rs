@@ -66,13 +66,18 @@ impl Query {
 
     /// The page size.
     pub(crate) fn limit(&self, default: u32) -> Result<u32, ApiError> {
-        let Some(text) = self.text("limit") else { return Ok(default) };
-        let wrong = |kind, text: &str| Err(ApiError::invalid(kind, &["query", "limit"], text));
+        self.count("limit", default, MAX_LIMIT)
+    }
+
+    /// A number from 1 to `most`.
+    pub(crate) fn count(&self, name: &'static str, default: u32, most: u32) -> Result<u32, ApiError> {
+        let Some(text) = self.text(name) else { return Ok(default) };
+        let wrong = |kind, text: &str| Err(ApiError::invalid(kind, &["query", name], text));
         match text.parse::<i64>() {
-            Err(_) => wrong("int_parsing", "limit must be a whole number"),
-            Ok(limit) => match u32::try_from(limit) {
-                Ok(limit) if (1..=MAX_LIMIT).contains(&limit) => Ok(limit),
-                _ => wrong("value_error", &format!("limit must be between 1 and {MAX_LIMIT}")),
+            Err(_) => wrong("int_parsing", &format!("{name} must be a whole number")),
+            Ok(count) => match u32::try_from(count) {
+                Ok(count) if (1..=most).contains(&count) => Ok(count),
+                _ => wrong("value_error", &format!("{name} must be between 1 and {most}")),
             },
         }
     }

@@ -40,6 +40,7 @@ pub(crate) fn router(house: &House, gate: Gate) -> Router {
     let letta = letta_api::LettaApi {
         dispatcher: dispatcher.clone(),
         embedders: embedders.clone(),
+        search: house.search.clone(),
         version: LETTA_VERSION,
         clock: Timestamp::now,
     };

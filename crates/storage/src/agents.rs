@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use domain::{Agent, AgentId, AgentType, OrganizationId, StopReason};
+use domain::{Agent, AgentId, AgentType, ArchiveId, OrganizationId, StopReason};
 
 use crate::apply::Scope;
 use crate::dialect::{Columns, Db, Query, json, micros, optional_json, params};
@@ -36,6 +36,8 @@ pub struct AgentFilter {
     pub match_all_tags: bool,
     /// A part of the name, in any case of ASCII letters.
     pub query_text: Option<String>,
+    /// Only agents that have this archive.
+    pub archive: Option<ArchiveId>,
     /// Only agents that the listing has before this one.
     pub before: Option<AgentId>,
     /// Only agents that the listing has after this one.
@@ -53,6 +55,7 @@ impl Default for AgentFilter {
             tags: Vec::new(),
             match_all_tags: false,
             query_text: None,
+            archive: None,
             before: None,
             after: None,
             limit: 50,
@@ -74,7 +77,8 @@ impl Store {
     /// Agents by age, made in the same moment by the order of their making.
     pub async fn agents(&self, owner: OrganizationId, filter: &AgentFilter) -> Result<Vec<Arc<Agent>>, StoreError> {
         // Doors look agents up by name for each request, so that such a listing is remembered.
-        let lookup = filter.name.is_some().then(|| (owner, filter.clone()));
+        let is_lookup = filter.name.is_some() && filter.archive.is_none();
+        let lookup = is_lookup.then(|| (owner, filter.clone()));
         if let Some(warm) = lookup.as_ref().and_then(|lookup| self.cache().listing(lookup)) {
             return Ok(warm);
         }
@@ -142,6 +146,10 @@ fn list(db: &Db, owner: OrganizationId, filter: &AgentFilter) -> Result<Vec<Arc<
     if let Some(part) = &filter.query_text {
         query.push(" and lower(a.name) like ").bind(containing(part)).push(" escape '\\'");
     }
+    if let Some(archive) = filter.archive {
+        query.push(" and exists (select 1 from agent_archive aa where aa.agent_id = a.id and aa.archive_id = ");
+        query.bind_id(archive.as_bytes()).push(")");
+    }
     push_tags(&mut query, filter);
     let (newer, older) = if filter.ascending { (filter.after, filter.before) } else { (filter.before, filter.after) };
     for (cursor, comparison) in [(newer, " > ("), (older, " < (")] {
@@ -157,7 +165,7 @@ fn list(db: &Db, owner: OrganizationId, filter: &AgentFilter) -> Result<Vec<Arc<
 }
 
 /// A pattern for `like` that takes the text as it is.
-fn containing(part: &str) -> String {
+pub(crate) fn containing(part: &str) -> String {
     let escaped = part.to_ascii_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     format!("%{escaped}%")
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::{AgentId, Archival, Archive, ArchiveId, ModelHandle, OrganizationId, VectorDbProvider};
 
 use crate::apply::Scope;
-use crate::dialect::{Columns, Db, json, micros, params};
+use crate::dialect::{Columns, Db, Query, json, micros, params};
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::texts;
@@ -15,6 +15,28 @@ macro_rules! archive_columns {
         "a.id, a.organization_id, a.created_by, a.name, a.description, a.embedding, a.vector_db_provider, a.metadata, \
          a.created_at, a.updated_at"
     };
+}
+
+/// Which archives to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArchiveFilter {
+    /// The exact name.
+    pub name: Option<String>,
+    /// Only archives that this agent has.
+    pub agent: Option<AgentId>,
+    /// Only archives that the listing has before this one.
+    pub before: Option<ArchiveId>,
+    /// Only archives that the listing has after this one.
+    pub after: Option<ArchiveId>,
+    pub limit: u32,
+    /// Oldest first.
+    pub ascending: bool,
+}
+
+impl Default for ArchiveFilter {
+    fn default() -> Self {
+        Self { name: None, agent: None, before: None, after: None, limit: 50, ascending: false }
+    }
 }
 
 impl Store {
@@ -31,6 +53,16 @@ impl Store {
             " from archive a where a.organization_id = $1 order by a.created_at, a.id"
         );
         self.read(move |db| db.all(SQL, params![owner.as_bytes()], read)).await
+    }
+
+    /// Archives by age.
+    pub async fn find_archives(
+        &self,
+        owner: OrganizationId,
+        filter: &ArchiveFilter,
+    ) -> Result<Vec<Archive>, StoreError> {
+        let filter = filter.clone();
+        self.read(move |db| db.consistently(|db| list(db, owner, &filter))).await
     }
 
     /// An agent's archives in attach order; new passages go to the first.
@@ -69,6 +101,29 @@ fn load(db: &Db, owner: OrganizationId, archive: ArchiveId) -> Result<Archive, S
         concat!("select ", archive_columns!(), " from archive a where a.id = $1 and a.organization_id = $2");
     db.first(SQL, params![archive.as_bytes(), owner.as_bytes()], read)?
         .ok_or_else(|| StoreError::not_found("archive", archive))
+}
+
+fn list(db: &Db, owner: OrganizationId, filter: &ArchiveFilter) -> Result<Vec<Archive>, StoreError> {
+    let mut query = Query::new(concat!("select ", archive_columns!(), " from archive a where a.organization_id = "));
+    query.bind_id(owner.as_bytes());
+    if let Some(name) = &filter.name {
+        query.push(" and a.name = ").bind(name.clone());
+    }
+    if let Some(agent) = filter.agent {
+        query.push(" and exists (select 1 from agent_archive aa where aa.archive_id = a.id and aa.agent_id = ");
+        query.bind_id(agent.as_bytes()).push(")");
+    }
+    let (newer, older) = if filter.ascending { (filter.after, filter.before) } else { (filter.before, filter.after) };
+    for (cursor, comparison) in [(newer, " > ("), (older, " < (")] {
+        let Some(cursor) = cursor else { continue };
+        let created_at = micros(load(db, owner, cursor)?.created_at);
+        query.push(" and (a.created_at, a.id)").push(comparison).bind(created_at);
+        query.push(", ").bind_id(cursor.as_bytes()).push(")");
+    }
+    let direction = if filter.ascending { "asc" } else { "desc" };
+    query.push(&format!(" order by a.created_at {direction}, a.id {direction} limit "));
+    query.bind(i64::from(filter.limit));
+    query.all(db, read)
 }
 
 /// What the agent is told about its archives.

@@ -36,12 +36,14 @@ mod tools;
 mod writer;
 
 pub use agents::AgentFilter;
+pub use archives::ArchiveFilter;
 pub use backup::Backup;
 pub use block_history::{BlockEdit, BlockVersion};
 pub use commit::{BlockEditor, Change, Commit, Committed, RunUpdate};
 pub use detachments::Detachment;
 pub use error::{DatabaseError, StoreError};
 pub use messages::MessageFilter;
+pub use passages::PassageFilter;
 pub use report::StoreReport;
 pub use restore::{Restored, examine, restore};
 pub use search_index::{Coverage, Gone, SearchScope, Segment, VectorStretch};

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use domain::{ArchiveId, OrganizationId, Passage, PassageId};
+use domain::{ArchiveId, OrganizationId, Passage, PassageId, Timestamp};
 
+use crate::agents::containing;
 use crate::apply::Scope;
-use crate::dialect::{Columns, Query, json, micros, params, stored_time, whole};
+use crate::dialect::{Columns, Db, Query, json, micros, params, stored_time, whole};
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::{archives, search_index, texts};
@@ -16,7 +17,60 @@ macro_rules! passage_columns {
     };
 }
 
+/// Which passages to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassageFilter {
+    /// The archives to look in.
+    pub archives: Vec<ArchiveId>,
+    /// A part of the text, in any case of ASCII letters.
+    pub text: Option<String>,
+    pub tags: Vec<String>,
+    /// Whether a passage must have all of the tags or any of them.
+    pub match_all_tags: bool,
+    /// Only passages from then on.
+    pub from: Option<Timestamp>,
+    /// Only passages before then.
+    pub until: Option<Timestamp>,
+    /// Only passages that the listing has before this one.
+    pub before: Option<PassageId>,
+    /// Only passages that the listing has after this one.
+    pub after: Option<PassageId>,
+    pub limit: u32,
+    /// First stored first.
+    pub ascending: bool,
+}
+
+impl Default for PassageFilter {
+    fn default() -> Self {
+        Self {
+            archives: Vec::new(),
+            text: None,
+            tags: Vec::new(),
+            match_all_tags: false,
+            from: None,
+            until: None,
+            before: None,
+            after: None,
+            limit: 100,
+            ascending: true,
+        }
+    }
+}
+
 impl Store {
+    /// Passages in the order in which they were stored.
+    pub async fn passages(
+        &self,
+        owner: OrganizationId,
+        filter: &PassageFilter,
+    ) -> Result<Vec<Arc<Passage>>, StoreError> {
+        if filter.archives.is_empty() {
+            return Ok(Vec::new());
+        }
+        let filter = filter.clone();
+        self.read(move |db| db.consistently(|db| list(db, owner, &filter))).await
+    }
+
     /// One passage.
     pub async fn passage(&self, owner: OrganizationId, passage: PassageId) -> Result<Arc<Passage>, StoreError> {
         const SQL: &str =
@@ -63,6 +117,50 @@ impl Store {
         })
         .await
     }
+}
+
+fn list(db: &Db, owner: OrganizationId, filter: &PassageFilter) -> Result<Vec<Arc<Passage>>, StoreError> {
+    let mut query = Query::new(concat!("select ", passage_columns!(), " from passage p where p.organization_id = "));
+    query.bind_id(owner.as_bytes()).push(" and p.archive_id in (");
+    query.bind_ids(filter.archives.iter().map(ArchiveId::as_bytes)).push(")");
+    if let Some(part) = &filter.text {
+        query.push(" and lower(p.text) like ").bind(containing(part)).push(" escape '\\'");
+    }
+    if let Some(from) = filter.from {
+        query.push(" and p.created_at >= ").bind(micros(from));
+    }
+    if let Some(until) = filter.until {
+        query.push(" and p.created_at < ").bind(micros(until));
+    }
+    push_tags(&mut query, filter);
+    let (newer, older) = if filter.ascending { (filter.after, filter.before) } else { (filter.before, filter.after) };
+    for (cursor, comparison) in [(newer, " > "), (older, " < ")] {
+        let Some(cursor) = cursor else { continue };
+        query.push(" and p.number").push(comparison).bind(whole(number_of(db, owner, cursor)?));
+    }
+    let direction = if filter.ascending { "asc" } else { "desc" };
+    query.push(&format!(" order by p.number {direction} limit ")).bind(i64::from(filter.limit));
+    query.all(db, read)
+}
+
+fn push_tags(query: &mut Query, filter: &PassageFilter) {
+    if filter.tags.is_empty() {
+        return;
+    }
+    query.push(" and (");
+    for (index, tag) in filter.tags.iter().enumerate() {
+        if index > 0 {
+            query.push(if filter.match_all_tags { " and " } else { " or " });
+        }
+        query.push_holds("p.tags", tag);
+    }
+    query.push(")");
+}
+
+fn number_of(db: &Db, owner: OrganizationId, passage: PassageId) -> Result<u64, StoreError> {
+    const SQL: &str = "select number from passage where id = $1 and organization_id = $2";
+    db.first(SQL, params![passage.as_bytes(), owner.as_bytes()], |row| row.whole())?
+        .ok_or_else(|| StoreError::not_found("passage", passage))
 }
 
 fn read(row: &mut Columns<'_>) -> Result<Arc<Passage>, StoreError> {

@@ -9,7 +9,7 @@ pub mod arguments;
 pub mod catalog;
 mod fields;
 pub mod memory;
-mod moments;
+pub mod moments;
 mod recall;
 pub mod rules;
 mod toolbox;

@@ -8,7 +8,7 @@ use crate::memory::{ToolError, refuse};
 
 /// Which end of a range a date stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     /// A day counts from its beginning.
     Start,
     /// A day counts to its end, and a moment is included.
@@ -17,7 +17,7 @@ pub(crate) enum End {
 
 /// The moment that a text names. Without a zone of its own it is one of the agent's zone. For [`End::Finish`] it is the
 /// first moment that is not meant any more.
-pub(crate) fn parse(name: &str, text: &str, zone: &str, end: End) -> Result<Timestamp, ToolError> {
+pub fn parse(name: &str, text: &str, zone: &str, end: End) -> Result<Timestamp, ToolError> {
     let text = text.trim();
     let zone = TimeZone::get(zone).unwrap_or(TimeZone::UTC);
     let found = match text.parse::<Timestamp>() {

@@ -23,7 +23,7 @@ const NOT_OFFERED: [&str; 6] =
     ["project_id", "template_id", "base_template_id", "identity_id", "identifier_keys", "last_stop_reason"];
 
 /// Which relations of an agent a client wants to see.
-struct Relations {
+pub(crate) struct Relations {
     blocks: bool,
     tools: bool,
 }
@@ -35,6 +35,12 @@ impl Relations {
         if newer.is_empty() && older.is_empty() {
             return Self { blocks: true, tools: true };
         }
+        Self::named(query)
+    }
+
+    /// Only what the client names.
+    pub(crate) fn named(query: &Query) -> Self {
+        let (newer, older) = (query.all("include"), query.all("include_relationships"));
         let wants = |new: &str, old: &str| newer.iter().any(|name| name == new) || older.iter().any(|name| name == old);
         Self { blocks: wants("agent.blocks", "memory"), tools: wants("agent.tools", "tools") }
     }
@@ -55,11 +61,20 @@ pub(crate) async fn list(
     Extension(actor): Extension<Actor>,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let relations = Relations::read(&query);
-    let agents = door.dispatcher.store().agents(actor.organization, &filter(&query)?).await?;
+    show_all(&door, actor, &filter(&query)?, &Relations::read(&query)).await
+}
+
+/// Answers with all agents that `filter` finds.
+pub(crate) async fn show_all(
+    door: &LettaApi,
+    actor: Actor,
+    filter: &AgentFilter,
+    relations: &Relations,
+) -> Result<Response, ApiError> {
+    let agents = door.dispatcher.store().agents(actor.organization, filter).await?;
     let mut parts = Vec::with_capacity(agents.len());
     for agent in agents {
-        parts.push(gather(&door, actor, agent, &relations).await?);
+        parts.push(gather(door, actor, agent, relations).await?);
     }
     let shown: Vec<AgentState<'_>> = parts.iter().map(AgentState::from).collect();
     Ok(Json(shown).into_response())
@@ -130,6 +145,7 @@ fn filter(query: &Query) -> Result<AgentFilter, ApiError> {
         tags: query.all("tags"),
         match_all_tags: query.flag("match_all_tags", false)?,
         query_text: query.text("query_text").map(str::to_owned),
+        archive: None,
         before: query.id("before")?,
         after: query.id("after")?,
         limit: query.limit(DEFAULT_LIMIT)?,

@@ -4,6 +4,7 @@
 
 pub(crate) mod agent_requests;
 pub(crate) mod agents;
+pub(crate) mod archives;
 pub(crate) mod blocks;
 pub(crate) mod context;
 pub(crate) mod errors;
@@ -12,6 +13,7 @@ pub(crate) mod facts;
 pub(crate) mod message_requests;
 pub(crate) mod messages;
 pub(crate) mod models;
+pub(crate) mod passages;
 pub(crate) mod stream;
 pub(crate) mod times;
 pub(crate) mod tools;

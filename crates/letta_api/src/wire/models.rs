@@ -95,6 +95,21 @@ pub(crate) struct EmbeddingModel<'a> {
     azure_deployment: (),
 }
 
+/// The embedding model of an archive.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct EmbeddingConfigState<'a> {
+    embedding_endpoint_type: &'a str,
+    embedding_endpoint: Option<&'a str>,
+    embedding_model: &'a str,
+    embedding_dim: u32,
+    embedding_chunk_size: u32,
+    handle: &'a str,
+    batch_size: u32,
+    azure_endpoint: (),
+    azure_version: (),
+    azure_deployment: (),
+}
+
 impl<'a> EmbeddingModel<'a> {
     /// A model inside the binary or on disk.
     pub(crate) fn local(config: &'a EmbeddingConfig) -> Self {
@@ -104,6 +119,27 @@ impl<'a> EmbeddingModel<'a> {
     /// A model of an endpoint at `address`. Nought stands for a length that is not known before its first use.
     pub(crate) fn of_provider(entry: &'a EmbeddingEntry, address: Option<&'a str>) -> Self {
         Self::new(&entry.handle, &entry.endpoint_type, address, entry.dimensions.unwrap_or(0))
+    }
+
+    /// The same as archives and passages carry it.
+    pub(crate) fn config(&self) -> EmbeddingConfigState<'a> {
+        EmbeddingConfigState {
+            embedding_endpoint_type: self.embedding_endpoint_type,
+            embedding_endpoint: self.embedding_endpoint,
+            embedding_model: self.embedding_model,
+            embedding_dim: self.embedding_dim,
+            embedding_chunk_size: self.embedding_chunk_size,
+            handle: self.handle,
+            batch_size: self.batch_size,
+            azure_endpoint: (),
+            azure_version: (),
+            azure_deployment: (),
+        }
+    }
+
+    /// A model of an endpoint at `address` that the endpoint does not list.
+    pub(crate) fn unlisted(handle: &'a ModelHandle, address: &'a str) -> Self {
+        Self::new(handle, handle.provider(), Some(address), 0)
     }
 
     fn new(handle: &'a ModelHandle, kind: &'a str, address: Option<&'a str>, dimensions: u32) -> Self {

@@ -1,6 +1,7 @@
 //! The whole server: the real binary over real HTTP, on a data directory of its own.
 #![cfg(test)]
 
+mod archival;
 mod backup;
 mod bad_input;
 mod context_window;

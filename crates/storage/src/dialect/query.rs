@@ -36,6 +36,23 @@ impl Query {
         self.bind(id.to_vec())
     }
 
+    /// Adds the condition that a column with a JSON list of texts holds `text`.
+    pub(crate) fn push_holds(&mut self, column: &str, text: &str) -> &mut Self {
+        self.push(&format!("exists (select 1 from json_each({column}) one where one.value = "));
+        self.bind(text.to_owned()).push(")")
+    }
+
+    /// Adds placeholders for ids, separated by commas.
+    pub(crate) fn bind_ids<'a>(&mut self, ids: impl IntoIterator<Item = &'a [u8; 16]>) -> &mut Self {
+        for (index, id) in ids.into_iter().enumerate() {
+            if index > 0 {
+                self.push(", ");
+            }
+            self.bind_id(id);
+        }
+        self
+    }
+
     /// Adds placeholders for numbers, separated by commas.
     pub(crate) fn bind_list(&mut self, numbers: &[u64]) -> &mut Self {
         for (index, number) in numbers.iter().enumerate() {

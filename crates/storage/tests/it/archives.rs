@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::{Actor, Archive, ArchiveId, ModelHandle, OrganizationId, Passage, PassageId, VectorDbProvider};
-use storage::{Change, SearchScope, Segment, StoreError, VectorStretch};
+use storage::{AgentFilter, ArchiveFilter, Change, PassageFilter, SearchScope, Segment, StoreError, VectorStretch};
 
 use crate::house::{Home, House, at};
 
@@ -101,6 +101,92 @@ async fn nobody_else_sees_or_fills_an_archive() {
     foreign.id = ArchiveId::random();
     let lost = house.apply([Change::InsertPassages(vec![passage(&foreign, "Tea.", &[])])]).await;
     assert!(matches!(lost, Err(StoreError::NotFound { noun: "archive", .. })));
+}
+
+#[tokio::test]
+async fn archives_are_listed_by_age_name_and_agent() {
+    let house = House::new();
+    let (ada, bob) = (house.new_home("ada").await, house.new_home("bob").await);
+    let mut made = Vec::new();
+    for (second, name) in ["a", "b", "b"].into_iter().enumerate() {
+        let archive = Archive { created_at: at(second as i64), ..archive(house.me, name) };
+        house.apply([Change::InsertArchive(Box::new(archive.clone()))]).await.unwrap();
+        made.push(archive.id);
+    }
+    for (home, place) in [(ada, 0), (ada, 2), (bob, 2)] {
+        house.apply([Change::AttachArchive { agent: home.agent, archive: made[place] }]).await.unwrap();
+    }
+    let usual = ArchiveFilter::default;
+    let cases = [
+        (usual(), vec![2, 1, 0]),
+        (ArchiveFilter { ascending: true, ..usual() }, vec![0, 1, 2]),
+        (ArchiveFilter { name: Some("b".to_owned()), ..usual() }, vec![2, 1]),
+        (ArchiveFilter { agent: Some(ada.agent), ..usual() }, vec![2, 0]),
+        (ArchiveFilter { agent: Some(bob.agent), name: Some("a".to_owned()), ..usual() }, vec![]),
+        (ArchiveFilter { limit: 1, ..usual() }, vec![2]),
+        (ArchiveFilter { after: Some(made[2]), ..usual() }, vec![1, 0]),
+        (ArchiveFilter { before: Some(made[0]), ..usual() }, vec![2, 1]),
+        (ArchiveFilter { after: Some(made[0]), before: Some(made[2]), ascending: true, ..usual() }, vec![1]),
+    ];
+    for (filter, expected) in cases {
+        let found = house.store.find_archives(house.owner(), &filter).await.unwrap();
+        let places: Vec<_> = found.iter().map(|one| made.iter().position(|id| *id == one.id).unwrap()).collect();
+        assert_eq!(places, expected, "{filter:?}");
+    }
+    assert_eq!(house.store.find_archives(OrganizationId::random(), &usual()).await.unwrap(), []);
+    let filter = AgentFilter { archive: Some(made[2]), name: Some("ada".to_owned()), ..AgentFilter::default() };
+    assert_eq!(house.store.agents(house.owner(), &filter).await.unwrap().len(), 1);
+    house.apply([Change::DetachArchive { agent: ada.agent, archive: made[2] }]).await.unwrap();
+    assert_eq!(house.store.agents(house.owner(), &filter).await.unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn passages_are_listed_in_pages_and_by_what_they_hold() {
+    let house = House::new();
+    let ada = house.new_home("ada").await;
+    let (first, second) = (shelf(&house, &[ada]).await, shelf(&house, &[ada]).await);
+    let mut made = Vec::new();
+    for (number, (shelf, text, tags)) in [
+        (&first, "Tea at FOUR.", &["food", "a,b"][..]),
+        (&second, "100% rain.", &["weather"][..]),
+        (&first, "Green tea.", &["food", "green"][..]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let passage = Passage { created_at: at(number as i64), ..Passage::clone(&passage(shelf, text, tags)) };
+        made.push(passage.id);
+        house.apply([Change::InsertPassages(vec![Arc::new(passage)])]).await.unwrap();
+    }
+    let usual = || PassageFilter { archives: vec![first.id, second.id], ..PassageFilter::default() };
+    let text = |text: &str| PassageFilter { text: Some(text.to_owned()), ..usual() };
+    let tags = |tags: &[&str], match_all_tags| {
+        let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+        PassageFilter { tags, match_all_tags, ..usual() }
+    };
+    let cases = [
+        (usual(), vec![0, 1, 2]),
+        (PassageFilter { archives: vec![second.id], ..usual() }, vec![1]),
+        (PassageFilter { archives: vec![], ..usual() }, vec![]),
+        (PassageFilter { ascending: false, limit: 2, ..usual() }, vec![2, 1]),
+        (PassageFilter { after: Some(made[0]), ..usual() }, vec![1, 2]),
+        (PassageFilter { after: Some(made[1]), ascending: false, ..usual() }, vec![0]),
+        (PassageFilter { before: Some(made[2]), ..usual() }, vec![0, 1]),
+        (text("four"), vec![0]),
+        (text("%"), vec![1]),
+        (tags(&["green", "weather"], false), vec![1, 2]),
+        (tags(&["food", "green"], true), vec![2]),
+        (tags(&["a"], false), vec![]),
+        (PassageFilter { from: Some(at(1)), until: Some(at(2)), ..usual() }, vec![1]),
+    ];
+    for (filter, expected) in cases {
+        let found = house.store.passages(house.owner(), &filter).await.unwrap();
+        let places: Vec<_> = found.iter().map(|one| made.iter().position(|id| *id == one.id).unwrap()).collect();
+        assert_eq!(places, expected, "{filter:?}");
+    }
+    assert_eq!(house.store.passages(OrganizationId::random(), &usual()).await.unwrap(), []);
+    let foreign = PassageFilter { after: Some(PassageId::random()), ..usual() };
+    assert!(house.store.passages(house.owner(), &foreign).await.is_err());
 }
 
 #[tokio::test]
