@@ -26,7 +26,7 @@ const FADE: f32 = 300.0;
 /// Steps that influence reaches.
 pub(crate) const REACH: usize = 4;
 /// Stretches that an estimate asks.
-const MAX_ASKED: usize = 8;
+const MAX_ASKED: usize = 6;
 /// No neighbour on that side.
 pub(crate) const NOBODY: u32 = u32::MAX;
 

@@ -118,8 +118,11 @@ impl<'a> Question<'a> {
         let documents: usize = indexes.iter().map(|index| index.len()).sum();
         let rarity = |term: Term| rarity(documents, indexes.iter().map(|index| index.count(term)).sum());
         let spoken_by = |stem: &str| mark(Mark::Name, stem.as_bytes());
-        let is_name = |stem: &str| indexes.iter().any(|index| index.count(spoken_by(stem)) > 0);
-        let (names, others): (Vec<_>, Vec<_>) = self.words.iter().partition(|(_, stem)| is_name(stem));
+        // A name that is also a word of every sentence can't be told from it.
+        let is_name = |(word, stem): &(String, String)| {
+            !is_stop_word(word) && indexes.iter().any(|index| index.count(spoken_by(stem)) > 0)
+        };
+        let (names, others): (Vec<_>, Vec<_>) = self.words.iter().partition(|word| is_name(word));
         let content: Vec<_> = others.iter().copied().filter(|(word, _)| !is_stop_word(word)).collect();
         let content = if !content.is_empty() {
             content

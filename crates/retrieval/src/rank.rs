@@ -28,8 +28,12 @@ const VECTOR_NEIGHBOURS: f32 = 0.2;
 const SAID_BY_PEOPLE: f32 = 0.1;
 const OPENS_A_SITTING: f32 = 0.1;
 const FITS_DATE: f32 = 0.2;
+/// More than all bonuses of a document can be.
+const MOST_BONUS: f32 = SAID_BY_PEOPLE + OPENS_A_SITTING + 1.5 * FITS_DATE + 0.01;
+/// From so many documents on, words and vectors are looked at side by side.
+const WORTH_TWO_THREADS: usize = 10_000;
 /// Documents that are looked at twice.
-const CANDIDATES: usize = 150;
+const CANDIDATES: usize = 100;
 
 /// What a ranking is made from. Everything is on, except to measure what a part adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,7 +181,10 @@ pub(crate) fn first_look(parts: &[Part<'_>], asked: Asked, filter: &Filter, ingr
         let bonus = Bonus { index, people_first, dates: &asked.dates, hints: ingredients.hints };
         for place in (0..index.len()).filter(|place| scores.visible[*place]) {
             let vector = scores.vector(place).map_or(0.0, |value| (value - least) / spread);
-            best.offer(scores.text[place] / text_unit + VECTORS * vector + bonus.of(place), part, place);
+            let score = scores.text[place] / text_unit + VECTORS * vector;
+            if score + MOST_BONUS > best.bar {
+                best.offer(score + bonus.of(place), part, place);
+            }
         }
     }
     let mut candidates: Vec<Candidate> = best
@@ -261,21 +268,17 @@ impl Scores {
     ) -> Self {
         let visible = filter.visible(index);
         let query = query.filter(|_| ingredients.vectors && index.vectors.table.len() > 0);
-        let ((mut text, best_cover), cosines) = std::thread::scope(|threads| {
-            // Words and vectors are looked at side by side where there is much of both.
-            let cosines = query.map(|query| {
-                threads.spawn(|| {
-                    let mut cosines = vec![0.0; index.vectors.table.len()];
-                    index.vectors.table.cosines(query, &mut cosines);
-                    cosines
-                })
-            });
-            let text = if ingredients.text {
-                text_scores(index, asked, lengths, &visible)
-            } else {
-                (vec![0.0; index.len()], 0.0)
+        let ((mut text, best_cover), (cosines, vectors)) = std::thread::scope(|threads| {
+            let likeness = || query.map_or_else(Default::default, |query| likeness(index, query, ingredients));
+            let words = || {
+                let nothing = || (vec![0.0; index.len()], 0.0);
+                if ingredients.text { text_scores(index, asked, lengths, &visible) } else { nothing() }
             };
-            (text, cosines.and_then(|cosines| cosines.join().ok()).unwrap_or_default())
+            if index.len() < WORTH_TWO_THREADS {
+                return (words(), likeness());
+            }
+            let likeness = threads.spawn(likeness);
+            (words(), likeness.join().unwrap_or_default())
         });
         let speakers = (ingredients.text && !asked.speakers.is_empty()).then(|| {
             let mut speakers = vec![0.0; index.len()];
@@ -285,8 +288,6 @@ impl Scores {
             text.iter_mut().zip(&speakers).for_each(|(text, speaker)| *text += speaker);
             speakers
         });
-        let vectors = (!cosines.is_empty())
-            .then(|| if ingredients.neighbours { with_neighbours(index, &cosines) } else { cosines.clone() });
         Self { visible, text, best_cover, speakers, vectors, cosines }
     }
 
@@ -310,6 +311,14 @@ impl Scores {
         let vectors = self.vectors.as_deref().unwrap_or_default();
         vectors.iter().zip(&self.visible).filter(|(_, visible)| **visible).map(|(vector, _)| *vector)
     }
+}
+
+/// The cosine of each document that has a vector, and its likeness with that of its neighbours.
+fn likeness(index: &ScopeIndex, query: &QueryVector, ingredients: Ingredients) -> (Vec<f32>, Option<Vec<f32>>) {
+    let mut cosines = vec![0.0; index.vectors.table.len()];
+    index.vectors.table.cosines(query, &mut cosines);
+    let mixed = if ingredients.neighbours { with_neighbours(index, &cosines) } else { cosines.clone() };
+    (cosines, Some(mixed))
 }
 
 /// What the words of each document and its neighbours count, and the most weight of words that a visible one has by
@@ -419,6 +428,9 @@ fn count_frequencies(
     for (word, wanted) in wanted.iter().enumerate() {
         let mut rest = near.as_slice();
         index.each(wanted.term, |place, frequency| {
+            if rest.first().is_none_or(|(next, _, _)| *next > place) {
+                return;
+            }
             let ahead = rest.partition_point(|(near, _, _)| *near < place);
             rest = &rest[ahead..];
             for (_, number, share) in rest.iter().take_while(|(near, _, _)| *near == place) {

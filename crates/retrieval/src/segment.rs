@@ -3,15 +3,16 @@
 //! Sealed layout, all numbers as LEB128 unless said otherwise: format, documents, threads, each thread's 16 bytes; for
 //! each document its number (difference to the one before), time (zigzag difference), role, thread (0 for none, else
 //! its index + 1), length; then the count of terms, each term's hash (8 bytes, ascending), the count of its postings
-//! and their bytes; the postings; at the end the FNV-1a hash of all before as 8 bytes. A posting is the difference to
+//! and their bytes; the postings; at the end the store's fingerprint. A posting is the difference to
 //! the document before, doubled, plus 1 if a frequency above 1 follows.
 
 use std::collections::HashMap;
 
 use domain::Role;
+use storage::{sealed, unsealed};
 
 use crate::document::Document;
-use crate::words::{Mark, Term, Words, hash, mark};
+use crate::words::{Mark, Term, Words, mark};
 
 /// The version of what is kept. Another number means that stretches are thrown away and made again.
 pub(crate) const FORMAT: u64 = 1;
@@ -109,9 +110,7 @@ impl OpenSegment {
             put(&mut out, (postings.len() - start) as u64);
         }
         out.extend(postings);
-        let sum = hash(&out);
-        out.extend(sum.to_le_bytes());
-        out
+        sealed(out)
     }
 
     fn put_headers(&self, out: &mut Vec<u8>) {
@@ -140,11 +139,7 @@ impl OpenSegment {
 impl SealedSegment {
     /// Reads bytes that [`OpenSegment::seal`] wrote.
     pub(crate) fn read(bytes: &[u8]) -> Result<(Self, Vec<Header>), Damaged> {
-        let (body, sum) = bytes.split_last_chunk::<8>().ok_or(Damaged)?;
-        if hash(body) != u64::from_le_bytes(*sum) {
-            return Err(Damaged);
-        }
-        let mut reader = Reader { rest: body };
+        let mut reader = Reader { rest: unsealed(bytes).ok_or(Damaged)? };
         if reader.number()? != FORMAT {
             return Err(Damaged);
         }

@@ -1,18 +1,16 @@
 //! Vectors as they are kept and compared: one byte a number, with a scale for each vector.
 //!
-//! Kept layout: the format, the numbers of all vectors, then each vector's scale as little-endian f32, then the FNV-1a
-//! hash of all before. Comparing is exact over all vectors: a scan of a million takes a few hundredths of a second, and
+//! Kept layout: the format, the numbers of all vectors, then each vector's scale as little-endian f32, then the store's
+//! fingerprint. Comparing is exact over all vectors: a scan of a million takes a few hundredths of a second, and
 //! nothing has to be built or kept in balance.
 
 use simsimd::SpatialSimilarity;
+use storage::{sealed, unsealed};
 
 use crate::segment::Damaged;
-use crate::words::hash;
 
 /// The version of what is kept.
 const FORMAT: u8 = 1;
-/// From so many vectors on, a scan uses two threads.
-const WORTH_TWO_THREADS: usize = 50_000;
 
 /// Vectors of documents that follow each other.
 #[derive(Default)]
@@ -63,10 +61,9 @@ impl VectorTable {
 
     /// Adds what [`Self::keep`] wrote, if it holds so many vectors.
     pub(crate) fn extend(&mut self, bytes: &[u8], count: usize) -> Result<(), Damaged> {
-        let (body, sum) = bytes.split_last_chunk::<8>().ok_or(Damaged)?;
-        let (format, rest) = body.split_first().ok_or(Damaged)?;
+        let (format, rest) = unsealed(bytes).and_then(<[u8]>::split_first).ok_or(Damaged)?;
         let numbers = count.checked_mul(self.dimensions).ok_or(Damaged)?;
-        if *format != FORMAT || rest.len() != numbers + count * 4 || hash(body) != u64::from_le_bytes(*sum) {
+        if *format != FORMAT || rest.len() != numbers + count * 4 {
             return Err(Damaged);
         }
         let (numbers, scales) = rest.split_at(numbers);
@@ -83,9 +80,7 @@ impl VectorTable {
         out.push(FORMAT);
         out.extend(numbers.iter().map(|number| number.cast_unsigned()));
         scales.iter().for_each(|scale| out.extend(scale.to_le_bytes()));
-        let sum = hash(&out);
-        out.extend(sum.to_le_bytes());
-        out
+        sealed(out)
     }
 
     /// The cosine of each vector with `query`, into `out`, which has room for all of them.
@@ -94,24 +89,11 @@ impl VectorTable {
             out.fill(0.0);
             return;
         }
-        let half = if self.len() >= WORTH_TWO_THREADS { self.len() / 2 } else { self.len() };
-        let (first, second) = out.split_at_mut(half.min(out.len()));
-        let (low, high) = self.numbers.split_at(half * self.dimensions);
-        let (low_scales, high_scales) = self.scales.split_at(half);
-        std::thread::scope(|threads| {
-            if !second.is_empty() {
-                threads.spawn(|| scan(high, high_scales, query, second));
-            }
-            scan(low, low_scales, query, first);
-        });
-    }
-}
-
-fn scan(numbers: &[i8], scales: &[f32], query: &QueryVector, out: &mut [f32]) {
-    let rows = numbers.chunks_exact(query.numbers.len()).zip(scales);
-    for (cosine, (row, scale)) in out.iter_mut().zip(rows) {
-        let dot = i8::dot(row, &query.numbers).unwrap_or_default();
-        *cosine = dot as f32 * scale * query.scale;
+        let rows = self.numbers.chunks_exact(self.dimensions).zip(&self.scales);
+        for (cosine, (row, scale)) in out.iter_mut().zip(rows) {
+            let dot = i8::dot(row, &query.numbers).unwrap_or_default();
+            *cosine = dot as f32 * scale * query.scale;
+        }
     }
 }
 

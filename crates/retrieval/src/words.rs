@@ -76,8 +76,8 @@ pub(crate) enum Mark {
     Name = 4,
 }
 
-pub(crate) fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+fn hash(bytes: &[u8]) -> u64 {
+    storage::fingerprint(bytes)
 }
 
 fn is_apostrophe(c: char) -> bool {

@@ -4,6 +4,7 @@ use domain::Timestamp;
 
 use crate::dialect::{Db, micros, params};
 use crate::error::StoreError;
+use crate::search_soundness::{count_archives, drop_bad_stretches};
 use crate::soundness::{strange_blocks, wrong_counts, wrong_labels};
 use crate::store::Store;
 use crate::writer::Work;
@@ -22,7 +23,7 @@ const ALL: u32 = u32::MAX;
 type Mend = fn(&Db, Timestamp) -> Result<Option<String>, StoreError>;
 
 /// Indexes come first: the others read through them.
-const MENDS: [Mend; 4] = [indexes, message_counts, labels, histories];
+const MENDS: [Mend; 6] = [indexes, message_counts, labels, histories, search_index, archives];
 
 /// Does what [`Store::repair`] promises, inside the writer's transaction.
 pub(crate) fn repair(db: &Db, at: Timestamp) -> Result<Vec<String>, StoreError> {
@@ -79,7 +80,20 @@ fn histories(db: &Db, at: Timestamp) -> Result<Option<String>, StoreError> {
     Ok(told(strange.len(), "wrote down the present text", "block"))
 }
 
+/// What is thrown away here is made again from the rows when a scope is next indexed.
+fn search_index(db: &Db, _at: Timestamp) -> Result<Option<String>, StoreError> {
+    Ok(told(drop_bad_stretches(db)?, "threw away, to be made again from the rows, the index", "stretch"))
+}
+
+fn archives(db: &Db, _at: Timestamp) -> Result<Option<String>, StoreError> {
+    Ok(told(count_archives(db)?, "counted passages and tags", "archive"))
+}
+
 fn told(count: usize, what: &str, noun: &str) -> Option<String> {
-    let plural = if count == 1 { "" } else { "s" };
+    let plural = match (count, noun) {
+        (1, _) => "",
+        (_, "stretch") => "es",
+        _ => "s",
+    };
     (count > 0).then(|| format!("{what} of {count} {noun}{plural}"))
 }

@@ -10,6 +10,24 @@ use crate::dialect::{params, whole};
 use crate::error::StoreError;
 use crate::store::Store;
 
+/// The fingerprint of some bytes (FNV-1a).
+pub fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The content of a stretch with its fingerprint at the end, by which damage is noticed.
+pub fn sealed(mut content: Vec<u8>) -> Vec<u8> {
+    let sum = fingerprint(&content);
+    content.extend(sum.to_le_bytes());
+    content
+}
+
+/// The content without its fingerprint; none if the two don't fit.
+pub fn unsealed(bytes: &[u8]) -> Option<&[u8]> {
+    let (content, sum) = bytes.split_last_chunk::<8>()?;
+    (fingerprint(content) == u64::from_le_bytes(*sum)).then_some(content)
+}
+
 /// What is searched as one: an agent's messages, or an archive's passages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SearchScope {

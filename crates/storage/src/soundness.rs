@@ -10,6 +10,7 @@ use domain::{BlockId, ConversationId};
 use crate::context::ContextList;
 use crate::dialect::{Db, Fault, params, whole};
 use crate::error::StoreError;
+use crate::search_soundness::{bad_stretches, wrong_archives};
 
 /// Problems of one area that are told; a thousand alike say no more than these.
 const MAX_PROBLEMS: u32 = 100;
@@ -21,6 +22,8 @@ pub enum Area {
     File,
     /// An index of the database, which can be built again from the rows.
     Index,
+    /// What search keeps of the rows.
+    Search,
     /// A row that points to one that is not there.
     Reference,
     /// A number or a copy that is kept to save counting or looking up.
@@ -37,6 +40,7 @@ impl Area {
         match self {
             Self::File => "file",
             Self::Index => "index",
+            Self::Search => "search",
             Self::Reference => "reference",
             Self::Derived => "derived",
             Self::History => "history",
@@ -60,7 +64,7 @@ impl Problem {
     /// Whether [`crate::Store::repair`] can make it right without guessing.
     pub fn can_be_repaired(&self) -> bool {
         match self.area {
-            Area::Index | Area::Derived | Area::History => true,
+            Area::Index | Area::Search | Area::Derived | Area::History => true,
             Area::File | Area::Reference | Area::Context => false,
         }
     }
@@ -75,7 +79,7 @@ impl fmt::Display for Problem {
 type Look = fn(&Db) -> Result<Vec<Problem>, StoreError>;
 
 /// The file and its indexes come first: where those are wrong, what the others see may be wrong too.
-const LOOKS: [Look; 6] = [file, references, message_counts, labels, histories, contexts];
+const LOOKS: [Look; 8] = [file, references, message_counts, labels, histories, contexts, search_index, archives];
 
 /// Everything that is wrong.
 pub(crate) fn problems(db: &Db) -> Result<Vec<Problem>, StoreError> {
@@ -120,6 +124,18 @@ fn message_counts(db: &Db) -> Result<Vec<Problem>, StoreError> {
             Problem::new(Area::Derived, format!("conversation `{id}` counts {kept} messages and has {found}"))
         })
         .collect())
+}
+
+fn search_index(db: &Db) -> Result<Vec<Problem>, StoreError> {
+    let bad = bad_stretches(db, MAX_PROBLEMS)?.into_iter();
+    let text = |what| format!("a stretch of the search index ({what}) is damaged or overlaps another");
+    Ok(bad.map(|stretch| Problem::new(Area::Search, text(stretch.what()))).collect())
+}
+
+fn archives(db: &Db) -> Result<Vec<Problem>, StoreError> {
+    let wrong = wrong_archives(db)?.into_iter().take(MAX_PROBLEMS as usize);
+    let text = |id| format!("archive `{id}` counts other passages or tags than it has");
+    Ok(wrong.map(|(id, _)| Problem::new(Area::Derived, text(id))).collect())
 }
 
 /// Blocks whose label is not the one under which agents have them.

@@ -52,10 +52,8 @@ async fn an_agents_first_passages_make_one_archive() -> Result<()> {
 #[tokio::test]
 async fn a_deleted_archive_is_found_no_more() -> Result<()> {
     let (mut server, client) = alone().await?;
-    let (ada, bob) = (
-        create_agent(&client, "ada", "builtin/guide").await?,
-        create_agent(&client, "bob", "builtin/guide").await?,
-    );
+    let (ada, bob) =
+        (create_agent(&client, "ada", "builtin/guide").await?, create_agent(&client, "bob", "builtin/guide").await?);
     let passage = store(&client, &ada, "The red fox sleeps at noon.", &[]).await?;
     let archive = passage["archive_id"].as_str().context("an archive")?.to_owned();
     ensure!(found(&client, &bob, "fox").await?.is_empty());

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use domain::{Actor, Timestamp};
+use retrieval::embed::Embedders;
+use retrieval::{IndexError, Search};
 use serde::Deserialize;
 use serde_json::Value;
 use storage::{AgentFilter, Problem, Store, StoreReport};
@@ -83,7 +85,7 @@ async fn open(directory: &OwnedDirectory, treatment: Treatment) -> StoreSight {
     let mut findings = vec![Finding::fine("server", "none runs")];
     let repaired = match treatment {
         Treatment::Look => Ok(()),
-        Treatment::Repair => repair(&store, &mut findings).await,
+        Treatment::Repair => repair(&store, directory, &mut findings).await,
     };
     let checked = match repaired {
         Ok(()) => store.check().await.context("the store could not be checked"),
@@ -102,12 +104,32 @@ async fn open(directory: &OwnedDirectory, treatment: Treatment) -> StoreSight {
 }
 
 /// Makes right what can be, and says what was wrong and what was done.
-async fn repair(store: &Store, findings: &mut Vec<Finding>) -> anyhow::Result<()> {
+async fn repair(store: &Store, directory: &OwnedDirectory, findings: &mut Vec<Finding>) -> anyhow::Result<()> {
     let before = store.check().await.context("the store could not be checked")?;
     let wrong = before.problems.iter().filter(|problem| problem.can_be_repaired());
     findings.extend(wrong.map(|problem| Finding::note("repair", format!("was wrong: {problem}"))));
     let done = store.repair(Timestamp::now()).await.context("the store could not be repaired")?;
     findings.extend(done.into_iter().map(|text| Finding::fine("repair", text)));
+    rebuild_search(store, directory, findings).await
+}
+
+/// Makes the search index again from the rows. Vectors of a model that only a server can reach are left to it.
+async fn rebuild_search(store: &Store, directory: &OwnedDirectory, findings: &mut Vec<Finding>) -> anyhow::Result<()> {
+    let search = Search::new(store.clone(), Embedders::local_only(directory.models_path()));
+    let (mut made, mut left) = (0_usize, 0_usize);
+    for (owner, scope) in store.search_scopes().await? {
+        match search.index(owner, scope, &mut |_| true).await {
+            Ok(()) => made += 1,
+            Err(IndexError::Embed(_)) => left += 1,
+            Err(IndexError::Store(error)) => return Err(error).context("the search index could not be made again"),
+        }
+    }
+    findings
+        .push(Finding::fine("repair", format!("made the search index of {made} agents and archives from their rows")));
+    if left > 0 {
+        let text = format!("{left} agents and archives use embedding models that a running server has to ask");
+        findings.push(Finding::note("repair", text));
+    }
     Ok(())
 }
 
