@@ -1,6 +1,9 @@
 """The official `letta-client` package against our server."""
 
 import concurrent.futures
+import datetime
+import json
+import urllib.request
 
 import letta_client
 import pytest
@@ -80,6 +83,8 @@ def test_modify_list_and_delete(start):
 @pytest.mark.parametrize(
     "agent_type", ["memgpt_agent", "memgpt_v2_agent", "letta_v1_agent", "sleeptime_agent", "split_thread_agent"]
 )
+
+
 def test_agent_types_that_remember_answer(start, agent_type):
     letta = client(start())
     agent = create(letta, agent_type=agent_type)
@@ -130,3 +135,92 @@ def test_compaction_settings_and_the_context_window(start):
     parts = [value for name, value in context.items() if name.startswith("num_tokens_")]
     assert context["context_window_size_current"] == sum(parts) <= context["context_window_size_max"]
     assert "Miso" in context["core_memory"] and context["num_messages"] == len(context["messages"])
+
+
+def test_passages_are_stored_listed_searched_and_deleted(start):
+    letta = client(start())
+    agent = create(letta)
+    fox = letta.agents.passages.create(agent.id, text="The red fox sleeps at noon.", tags=["animals"])[0]
+    assert fox.tags == ["animals"] and fox.embedding_config.handle == "builtin/embedding"
+    assert len(fox.embedding) == fox.embedding_config.embedding_dim == 256
+    when = datetime.datetime(2020, 5, 17, 12, tzinfo=datetime.timezone.utc)
+    old = letta.agents.passages.create(agent.id, text="Rust servers are small.", tags=["tech"], created_at=when)[0]
+    tea = letta.agents.passages.create(agent.id, text="A tea ceremony takes patience.")[0]
+    assert old.created_at == when and tea.tags is None and tea.archive_id == fox.archive_id
+    ids = lambda **query: [passage.id for passage in letta.agents.passages.list(agent.id, **query)]
+    assert ids() == [fox.id, old.id, tea.id] and ids(ascending=False, limit=2) == [tea.id, old.id]
+    assert ids(after=fox.id) == [old.id, tea.id] and ids(before=tea.id, ascending=True) == [fox.id, old.id]
+    assert ids(search="FOX") == [fox.id]
+    search = lambda query, **more: letta.agents.passages.search(agent.id, query=query, **more)
+    best = search("fast little programs in Rust", top_k=1)
+    assert (best.count, best.results[0].id, best.results[0].tags) == (1, old.id, ["tech"])
+    assert [hit.id for hit in search("fox", tags=["animals", "tech"], tag_match_mode="all").results] == []
+    assert [hit.id for hit in search("fox", tags=["animals"]).results] == [fox.id]
+    assert [hit.id for hit in search("Rust", end_datetime=when).results] == [old.id]
+    letta.agents.passages.delete(fox.id, agent_id=agent.id)
+    assert ids() == [old.id, tea.id] and fox.id not in [hit.id for hit in search("red fox").results]
+    with pytest.raises(letta_client.NotFoundError):
+        letta.agents.passages.delete(fox.id, agent_id=agent.id)
+    with pytest.raises(letta_client.UnprocessableEntityError, match="tags"):
+        letta.agents.passages.create(agent.id, text="x", tags=[""])
+
+
+def test_two_agents_share_an_archive(start, vendor):
+    letta = client(start(OPENAI_API_KEY="test", OPENAI_BASE_URL=vendor.url + "/v1"))
+    ada, bob = (create(letta, name=name, model="openai/gpt-4o-mini") for name in ("ada", "bob"))
+    shelf = letta.archives.create(name="shelf", description="shared")
+    assert (shelf.vector_db_provider, shelf.embedding_config.embedding_model) == ("native", "embedding")
+    for agent in (ada, bob):
+        letta.agents.archives.attach(shelf.id, agent_id=agent.id)
+    say(letta, bob, "[[say:Hello.]] hi")
+    stored = letta.agents.passages.create(ada.id, text="The meeting moved to Thursday.", tags=["plans"])[0]
+    assert stored.archive_id == shelf.id
+    assert [hit.id for hit in letta.agents.passages.search(bob.id, query="when is the meeting").results] == [stored.id]
+    # What bob's model is told next.
+    say(letta, bob, "[[say:Again.]] hi")
+    with urllib.request.urlopen(vendor.url + "/_requests") as answer:
+        asked = [request["body"] for request in json.load(answer) if "chat" in request["path"]]
+    before, after = (body["messages"][0]["content"] for body in asked[-2:])
+    assert "archival memory tags" not in before
+    assert "- 1 total memories" in after and "archival memory tags: plans" in after
+    # The archive by itself.
+    assert [archive.id for archive in letta.archives.list(agent_id=bob.id)] == [shelf.id]
+    assert letta.archives.update(shelf.id, description="changed").description == "changed"
+    assert letta.archives.retrieve(shelf.id).name == "shelf"
+    owl = letta.archives.passages.create(shelf.id, text="Owls hunt by night.", metadata={"n": 1}, tags=["owl"])
+    assert owl.metadata == {"n": 1} and owl.embedding
+    more = letta.archives.passages.create_many(shelf.id, passages=[{"text": "One."}, {"text": "Two.", "tags": ["t"]}])
+    assert [passage.text for passage in more] == ["One.", "Two."]
+    hits = letta.passages.search(query="owls", archive_id=shelf.id, limit=2)
+    assert hits[0].passage.id == owl.id and hits[0].score >= hits[1].score
+    assert {hit.passage.id for hit in letta.passages.search(tags=["plans", "owl"])} == {stored.id, owl.id}
+    assert letta.passages.search(query="owls", agent_id=ada.id)[0].passage.id == owl.id
+    agents = letta.get(f"/v1/archives/{shelf.id}/agents", cast_to=object)
+    assert {agent["id"] for agent in agents} == {ada.id, bob.id} and agents[0]["blocks"] == []
+    letta.archives.passages.delete(owl.id, archive_id=shelf.id)
+    letta.agents.archives.detach(shelf.id, agent_id=bob.id)
+    assert letta.agents.passages.list(bob.id) == [] and len(letta.agents.passages.list(ada.id)) == 3
+    letta.archives.delete(shelf.id)
+    with pytest.raises(letta_client.NotFoundError):
+        letta.archives.retrieve(shelf.id)
+    assert letta.agents.passages.list(ada.id) == []
+
+
+def test_archives_tell_which_embedding_model_they_have(start, vendor):
+    letta = client(start(OPENAI_API_KEY="test", OPENAI_BASE_URL=vendor.url + "/v1"))
+    small = letta.archives.create(name="small", embedding="openai/text-embedding-3-small")
+    assert (small.embedding_config.handle, small.embedding_config.embedding_dim) == (
+        "openai/text-embedding-3-small",
+        1536,
+    )
+    # A vendor's vectors are made in the background, so they are not shown.
+    owl = letta.archives.passages.create(small.id, text="Owls hunt by night.")
+    assert owl.embedding is None and owl.embedding_config.embedding_dim == 1536
+    assert letta.passages.search(query="owls", archive_id=small.id)[0].passage.id == owl.id
+    # The built-in model stands in for one that nobody has here.
+    free = letta.archives.create(name="free", embedding="letta/letta-free")
+    assert free.embedding_config.handle == "builtin/embedding"
+    assert len(letta.archives.passages.create(free.id, text="Tea at four.").embedding) == 256
+    assert [archive.name for archive in letta.archives.list()] == ["free", "small"]
+    assert [archive.name for archive in letta.archives.list(limit=1, after=free.id)] == ["small"]
+    assert [archive.name for archive in letta.archives.list(name="free", order="asc")] == ["free"]
