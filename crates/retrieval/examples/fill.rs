@@ -2,6 +2,9 @@
 //!
 //! Words are drawn so that few are common and most are rare, as in any language; turns have 4 to 40 of them.
 
+#![expect(clippy::expect_used, reason = "a program for measurements may stop at the first trouble")]
+
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -81,7 +84,6 @@ async fn main() {
     let search = Search::new(store.clone(), Embedders::local_only(PathBuf::new()));
     search.index(actor.organization, scope, &mut |_| true).await.expect("an index");
     store.close().await;
-    use std::io::Write;
     writeln!(std::io::stdout(), "{id}").expect("standard output");
 }
 

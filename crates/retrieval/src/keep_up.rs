@@ -28,11 +28,10 @@ impl Search {
         let mut put_off: Vec<Scope> = Vec::new();
         let mut retry_at = Instant::now();
         loop {
-            for scope in std::mem::take(&mut ready) {
-                if !self.caught_up(scope).await {
-                    put_off.push(scope);
-                    retry_at = Instant::now() + RETRY_AFTER;
-                }
+            let failed = self.index_all(std::mem::take(&mut ready)).await;
+            if !failed.is_empty() {
+                put_off.extend(failed);
+                retry_at = Instant::now() + RETRY_AFTER;
             }
             let waiting = !put_off.is_empty();
             tokio::select! {
@@ -42,13 +41,31 @@ impl Search {
             if Instant::now() >= retry_at {
                 ready.append(&mut put_off);
             }
-            for (owner, scope, rows) in self.store().backlog() {
-                if !put_off.contains(&(owner, scope)) && rows >= self.worth_the_work(owner, scope).await {
-                    ready.push((owner, scope));
-                }
-            }
+            ready.extend(self.grown(&put_off).await);
             self.store().forget_backlog(&ready);
         }
+    }
+
+    /// Indexes scopes and gives those that have to be tried again.
+    async fn index_all(&self, scopes: Vec<Scope>) -> Vec<Scope> {
+        let mut failed = Vec::new();
+        for scope in scopes {
+            if !self.caught_up(scope).await {
+                failed.push(scope);
+            }
+        }
+        failed
+    }
+
+    /// Scopes that grew enough to be worth the work.
+    async fn grown(&self, put_off: &[Scope]) -> Vec<Scope> {
+        let mut grown = Vec::new();
+        for (owner, scope, rows) in self.store().backlog() {
+            if !put_off.contains(&(owner, scope)) && rows >= self.worth_the_work(owner, scope).await {
+                grown.push((owner, scope));
+            }
+        }
+        grown
     }
 
     /// Indexes a scope; false if that has to be tried again.

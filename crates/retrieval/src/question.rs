@@ -165,11 +165,11 @@ impl<'a> Question<'a> {
     fn dates(&self) -> Dates {
         let mut dates = Dates::default();
         for (word, _) in &self.words {
-            if let Some(month) = (1..).zip(MONTHS).find_map(|(number, name)| (name == word).then_some(number)) {
-                // A verb more often than a month, unless it is written as a name inside of a sentence.
-                if word != "may" || self.text.get(1..).is_some_and(|rest| rest.contains(" May")) {
-                    dates.months.push(month);
-                }
+            let month = (1..).zip(MONTHS).find_map(|(number, name)| (name == word).then_some(number));
+            // A verb more often than a month, unless it is written as a name inside of a sentence.
+            let is_verb = word == "may" && !self.text.get(1..).is_some_and(|rest| rest.contains(" May"));
+            if month.is_some() {
+                dates.months.extend(month.filter(|_| !is_verb));
                 continue;
             }
             let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());

@@ -37,6 +37,7 @@ const CANDIDATES: usize = 100;
 
 /// What a ranking is made from. Everything is on, except to measure what a part adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each part can be left out by itself")]
 pub struct Ingredients {
     /// Words.
     pub text: bool,
@@ -122,6 +123,17 @@ pub(crate) struct Candidate {
     pub(crate) scale: Scale,
     /// For each wanted word how often it stands here and around, and how often here.
     pub(crate) frequencies: Vec<(f32, f32)>,
+}
+
+impl Candidate {
+    /// A wanted word stands at `place`, so often, and this share of that place belongs to the candidate.
+    fn count(&mut self, word: usize, place: usize, (share, frequency): (f32, f32)) {
+        let (around, here) = &mut self.frequencies[word];
+        *around += share * frequency;
+        if self.place == place {
+            *here = frequency;
+        }
+    }
 }
 
 /// How a document's length weighs its words.
@@ -270,10 +282,7 @@ impl Scores {
         let query = query.filter(|_| ingredients.vectors && index.vectors.table.len() > 0);
         let ((mut text, best_cover), (cosines, vectors)) = std::thread::scope(|threads| {
             let likeness = || query.map_or_else(Default::default, |query| likeness(index, query, ingredients));
-            let words = || {
-                let nothing = || (vec![0.0; index.len()], 0.0);
-                if ingredients.text { text_scores(index, asked, lengths, &visible) } else { nothing() }
-            };
+            let words = || text_scores(index, asked, (lengths, ingredients), &visible);
             if index.len() < WORTH_TWO_THREADS {
                 return (words(), likeness());
             }
@@ -323,9 +332,17 @@ fn likeness(index: &ScopeIndex, query: &QueryVector, ingredients: Ingredients) -
 
 /// What the words of each document and its neighbours count, and the most weight of words that a visible one has by
 /// itself.
-fn text_scores(index: &ScopeIndex, asked: &Asked, lengths: &Lengths, visible: &[bool]) -> (Vec<f32>, f32) {
-    let mut covers = vec![0.0_f32; index.len()];
+fn text_scores(
+    index: &ScopeIndex,
+    asked: &Asked,
+    (lengths, ingredients): (&Lengths, Ingredients),
+    visible: &[bool],
+) -> (Vec<f32>, f32) {
     let mut scores = vec![0.0; index.len()];
+    if !ingredients.text {
+        return (scores, 0.0);
+    }
+    let mut covers = vec![0.0_f32; index.len()];
     let mut around = vec![0.0_f32; index.len()];
     let mut here = vec![0.0_f32; index.len()];
     let mut touched: Vec<u32> = Vec::new();
@@ -333,9 +350,7 @@ fn text_scores(index: &ScopeIndex, asked: &Asked, lengths: &Lengths, visible: &[
         index.each(wanted.term, |place, frequency| {
             let frequency = frequency as f32;
             let mut add = |place: usize, share: f32| {
-                if around[place] == 0.0 {
-                    touched.push(place as u32);
-                }
+                touched.extend((around[place] == 0.0).then_some(place as u32));
                 around[place] += share * frequency;
             };
             add(place, 1.0);
@@ -434,11 +449,7 @@ fn count_frequencies(
             let ahead = rest.partition_point(|(near, _, _)| *near < place);
             rest = &rest[ahead..];
             for (_, number, share) in rest.iter().take_while(|(near, _, _)| *near == place) {
-                let (around, here) = &mut candidates[*number].frequencies[word];
-                *around += share * frequency as f32;
-                if candidates[*number].place == place {
-                    *here = frequency as f32;
-                }
+                candidates[*number].count(word, place, (*share, frequency as f32));
             }
         });
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 
 use domain::OrganizationId;
 use domain::seams::embedder::{Embedder, Pace};
-use storage::{Change, Coverage, SearchScope, Store, StoreError};
+use storage::{Change, Coverage, Page, SearchScope, Store, StoreError};
 use tokio::sync::Semaphore;
 
 use crate::document::Document;
@@ -155,7 +155,7 @@ impl Refresh<'_> {
     async fn load_segments(&self) -> Result<(), StoreError> {
         let mut after = 0;
         loop {
-            let segments = self.store.segments(self.owner, self.scope, after, STRETCHES_AT_ONCE).await?;
+            let segments = self.store.segments(self.owner, self.scope, page(after)).await?;
             let Some(last) = segments.last() else { return Ok(()) };
             after = last.last;
             let loaded = self.loaded.clone();
@@ -199,20 +199,12 @@ impl Refresh<'_> {
                 (vectors.embedding.clone(), vectors.kept_to, index.len() - vectors.table.len())
             };
             let Some(embedding) = embedding.filter(|_| missing > 0) else { return Ok(()) };
-            let stretches = self.store.vectors(self.owner, self.scope, &embedding, after, STRETCHES_AT_ONCE).await?;
+            let stretches = self.store.vectors(self.owner, self.scope, &embedding, page(after)).await?;
             if stretches.is_empty() {
                 return Ok(());
             }
             let loaded = self.loaded.clone();
-            let more = blocking(move || {
-                let mut index = loaded.write();
-                for stretch in &stretches {
-                    if !add_vectors(&mut index, stretch)? {
-                        return Ok(false);
-                    }
-                }
-                Ok::<_, Damaged>(true)
-            });
+            let more = blocking(move || add_all_vectors(&mut loaded.write(), &stretches));
             match more.await? {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
@@ -235,16 +227,7 @@ impl Refresh<'_> {
             let loaded = self.loaded.clone();
             blocking(move || {
                 let mut index = loaded.write();
-                for (place, document) in documents.iter().enumerate() {
-                    index.add(document);
-                    let next = index.vectors.table.len() + 1 == index.len();
-                    if let Some(vector) = vectors.get(place).filter(|_| next) {
-                        if index.vectors.table.len() == 0 {
-                            index.vectors.table = VectorTable::new(vector.len());
-                        }
-                        index.vectors.table.push(vector);
-                    }
-                }
+                add_documents(&mut index, &documents, &vectors);
                 index.last_row = index.last_row.max(last);
             })
             .await?;
@@ -282,6 +265,10 @@ impl Refresh<'_> {
     }
 }
 
+fn page(after: u64) -> Page {
+    Page { after, limit: STRETCHES_AT_ONCE }
+}
+
 /// The model whose vectors to search with.
 fn choose<'a>(wanted: &'a str, coverage: &'a [Coverage]) -> &'a str {
     let reach = |name: &str| coverage.iter().find(|one| one.embedding == name).map_or(0, |one| one.last);
@@ -290,6 +277,29 @@ fn choose<'a>(wanted: &'a str, coverage: &'a [Coverage]) -> &'a str {
         Some(other) if other.last > reach(wanted) => &other.embedding,
         _ => wanted,
     }
+}
+
+/// Adds documents, and their vectors as long as there is one for each document before.
+fn add_documents(index: &mut ScopeIndex, documents: &[Document], vectors: &[Vec<f32>]) {
+    for (place, document) in documents.iter().enumerate() {
+        index.add(document);
+        let next = index.vectors.table.len() + 1 == index.len();
+        let Some(vector) = vectors.get(place).filter(|_| next) else { continue };
+        if index.vectors.table.len() == 0 {
+            index.vectors.table = VectorTable::new(vector.len());
+        }
+        index.vectors.table.push(vector);
+    }
+}
+
+/// Adds kept stretches of vectors; false if one reaches rows that the index has not seen yet.
+fn add_all_vectors(index: &mut ScopeIndex, stretches: &[storage::VectorStretch]) -> Result<bool, Damaged> {
+    for stretch in stretches {
+        if !add_vectors(index, stretch)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Adds a kept stretch of vectors; false if it reaches rows that the index has not seen yet.

@@ -26,21 +26,25 @@ impl Backlog {
     pub(crate) fn note(&self, effects: &[Effect]) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let mut grew = false;
-        for effect in effects {
-            let (key, rows) = match effect {
-                Effect::MessagesInserted(messages) => {
-                    let Some(first) = messages.first() else { continue };
-                    ((first.organization, SearchScope::Recall(first.agent)), messages.len())
-                }
-                Effect::PassagesInserted { owner, archive, rows } => ((*owner, SearchScope::Archive(*archive)), *rows),
-                _ => continue,
-            };
+        for (key, rows) in effects.iter().filter_map(brought) {
             *waiting.entry(key).or_default() += rows as u64;
             grew = true;
         }
         if grew {
             self.grew.notify_one();
         }
+    }
+}
+
+/// The scope that an effect brought rows to, and how many.
+fn brought(effect: &Effect) -> Option<((OrganizationId, SearchScope), usize)> {
+    match effect {
+        Effect::MessagesInserted(messages) => {
+            let first = messages.first()?;
+            Some(((first.organization, SearchScope::Recall(first.agent)), messages.len()))
+        }
+        Effect::PassagesInserted { owner, archive, rows } => Some(((*owner, SearchScope::Archive(*archive)), *rows)),
+        _ => None,
     }
 }
 

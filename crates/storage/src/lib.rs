@@ -47,6 +47,6 @@ pub use messages::MessageFilter;
 pub use passages::PassageFilter;
 pub use report::StoreReport;
 pub use restore::{Restored, examine, restore};
-pub use search_index::{Coverage, Gone, SearchScope, Segment, VectorStretch, fingerprint, sealed, unsealed};
+pub use search_index::{Coverage, Gone, Page, SearchScope, Segment, VectorStretch, fingerprint, sealed, unsealed};
 pub use soundness::{Area, Problem};
 pub use store::{Store, StoreConfig};

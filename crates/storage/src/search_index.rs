@@ -65,6 +65,13 @@ pub struct VectorStretch {
     pub content: Vec<u8>,
 }
 
+/// Which stretches to read: those that begin after a row, and so many at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    pub after: u64,
+    pub limit: u32,
+}
+
 /// How far a model's vectors reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Coverage {
@@ -82,40 +89,39 @@ pub struct Gone {
 }
 
 impl Store {
-    /// Stretches of postings that begin after `after`, in order.
+    /// Stretches of postings, in order.
     pub async fn segments(
         &self,
         owner: OrganizationId,
         scope: SearchScope,
-        after: u64,
-        limit: u32,
+        page: Page,
     ) -> Result<Vec<Segment>, StoreError> {
         const SQL: &str = "select first_number, last_number, documents, content from search_segment \
                            where scope_id = $1 and first_number > $2 and organization_id = $3 \
                            order by first_number limit $4";
         self.read(move |db| {
-            db.all(SQL, params![scope.as_bytes(), whole(after), owner.as_bytes(), i64::from(limit)], |row| {
+            db.all(SQL, params![scope.as_bytes(), whole(page.after), owner.as_bytes(), i64::from(page.limit)], |row| {
                 Ok(Segment { first: row.whole()?, last: row.whole()?, documents: row.whole()?, content: row.get()? })
             })
         })
         .await
     }
 
-    /// Stretches of one model's vectors that begin after `after`, in order.
+    /// Stretches of one model's vectors, in order.
     pub async fn vectors(
         &self,
         owner: OrganizationId,
         scope: SearchScope,
         embedding: &str,
-        after: u64,
-        limit: u32,
+        page: Page,
     ) -> Result<Vec<VectorStretch>, StoreError> {
         const SQL: &str = "select embedding, first_number, last_number, documents, dimensions, content \
                            from search_vectors where scope_id = $1 and embedding = $2 and first_number > $3 \
                            and organization_id = $4 order by first_number limit $5";
         let embedding = embedding.to_owned();
         self.read(move |db| {
-            let values = params![scope.as_bytes(), embedding, whole(after), owner.as_bytes(), i64::from(limit)];
+            let values =
+                params![scope.as_bytes(), embedding, whole(page.after), owner.as_bytes(), i64::from(page.limit)];
             db.all(SQL, values, |row| {
                 Ok(VectorStretch {
                     embedding: row.text()?,

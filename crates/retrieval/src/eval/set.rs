@@ -97,8 +97,11 @@ fn read_sample(number: usize, sample: &Value) -> Result<Sample, SetError> {
     Ok(Sample { name, turns, questions })
 }
 
+/// The place of each session's first turn, by the session's number.
+type Starts = Vec<(u64, usize)>;
+
 /// The turns of all sessions in order, and the place of each session's first turn by its number.
-fn read_turns(conversation: &Map<String, Value>) -> Result<(Vec<Turn>, Vec<(u64, usize)>), String> {
+fn read_turns(conversation: &Map<String, Value>) -> Result<(Vec<Turn>, Starts), String> {
     let mut sessions: Vec<(u64, &Vec<Value>)> = conversation
         .iter()
         .filter_map(|(key, value)| Some((key.strip_prefix("session_")?.parse().ok()?, value.as_array()?)))

@@ -65,9 +65,9 @@ pub(crate) async fn run(config: &Config, command: &EvalCommand, output: &Output)
     }
     store.close().await;
     if flags.json {
-        output.json(&as_json(&rows))
+        output.json(&as_json(&rows));
     } else {
-        print(&rows, output)
+        print(&rows, output);
     }
     Ok(ExitCode::SUCCESS)
 }

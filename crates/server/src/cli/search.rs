@@ -111,7 +111,7 @@ fn why(why: &Why) -> String {
     let mut parts = vec![format!("score {:.3}", why.score)];
     match why.fts_rank {
         Some(rank) if !why.words.is_empty() => {
-            parts.push(format!("by words {} ({})", place(rank), why.words.join(", ")))
+            parts.push(format!("by words {} ({})", place(rank), why.words.join(", ")));
         }
         Some(rank) => parts.push(format!("by words {} (near in meaning)", place(rank))),
         None => parts.push("no words in common".to_owned()),

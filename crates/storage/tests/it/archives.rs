@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use domain::{Actor, Archive, ArchiveId, ModelHandle, OrganizationId, Passage, PassageId, VectorDbProvider};
-use storage::{AgentFilter, ArchiveFilter, Change, PassageFilter, SearchScope, Segment, StoreError, VectorStretch};
+use storage::{
+    AgentFilter, ArchiveFilter, Change, Page, PassageFilter, SearchScope, Segment, StoreError, VectorStretch,
+};
 
 use crate::house::{Home, House, at};
 
@@ -215,15 +217,18 @@ async fn stretches_of_the_index_never_overlap() {
     }
     house.apply(add(11, 20)).await.unwrap();
     let owner = house.owner();
-    assert_eq!(house.store.segments(owner, scope, 0, 9).await.unwrap(), [segment(1, 10), segment(11, 20)]);
-    assert_eq!(house.store.segments(owner, scope, 10, 9).await.unwrap(), [segment(11, 20)]);
+    assert_eq!(
+        house.store.segments(owner, scope, Page { after: 0, limit: 9 }).await.unwrap(),
+        [segment(1, 10), segment(11, 20)]
+    );
+    assert_eq!(house.store.segments(owner, scope, Page { after: 10, limit: 9 }).await.unwrap(), [segment(11, 20)]);
     assert_eq!(house.store.indexed_to(owner, scope).await.unwrap(), 20);
     let coverage = house.store.coverage(owner, scope).await.unwrap();
     assert_eq!((coverage.len(), coverage[0].last, coverage[0].documents), (1, 20, 20));
     house.apply([Change::DropVectors { scope, embedding: "builtin/embedding".to_owned() }]).await.unwrap();
-    assert_eq!(house.store.vectors(owner, scope, "builtin/embedding", 0, 9).await.unwrap(), []);
+    assert_eq!(house.store.vectors(owner, scope, "builtin/embedding", Page { after: 0, limit: 9 }).await.unwrap(), []);
     house.apply([Change::DeleteAgent(ada.agent)]).await.unwrap();
-    assert_eq!(house.store.segments(owner, scope, 0, 9).await.unwrap(), []);
+    assert_eq!(house.store.segments(owner, scope, Page { after: 0, limit: 9 }).await.unwrap(), []);
 }
 
 #[tokio::test]
