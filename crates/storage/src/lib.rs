@@ -32,6 +32,7 @@ mod soundness;
 mod store;
 mod texts;
 mod tools;
+mod upkeep;
 mod writer;
 
 pub use agents::AgentFilter;
