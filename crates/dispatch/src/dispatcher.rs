@@ -81,14 +81,16 @@ impl Dispatcher {
         &self.inner.models
     }
 
-    /// Closes what a crash left open and brings the built-in tools up to date. To be called once, before the doors open.
+    /// Closes what a crash left open and brings the built-in tools up to date, with the agents that are older than
+    /// some of them. To be called once, before the doors open.
     pub async fn recover(&self) -> Result<(), StoreError> {
         let now = (self.inner.clock)();
         let closed = self.inner.store.close_open_runs(now, "the server stopped before this run was complete").await?;
         if closed > 0 {
             tracing::warn!(closed, "closed runs that a crash had left open");
         }
-        crate::builtin_tools::bring_up_to_date(&self.inner.store, now).await
+        crate::builtin_tools::bring_up_to_date(&self.inner.store, now).await?;
+        crate::older_agents::bring_up_to_date(&self.inner.store, now).await
     }
 
     /// Takes on one run. It waits for earlier runs of its conversation; its events tell how it goes.

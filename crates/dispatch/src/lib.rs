@@ -13,6 +13,7 @@ mod model_choice;
 mod modify_agent;
 mod modify_block;
 mod names;
+mod older_agents;
 mod permits;
 pub mod request;
 mod summarisers;

@@ -43,6 +43,8 @@ pub struct ContextOverview {
     pub messages_tokens: u64,
     /// All messages ever kept, in context or not.
     pub message_count: u64,
+    /// Passages of all archives.
+    pub passages: u64,
 }
 
 impl ContextOverview {
@@ -88,5 +90,6 @@ pub fn overview(
         messages_tokens: messages.sum::<u64>() + PER_REQUEST,
         messages: context.clone(),
         message_count: snapshot.message_count,
+        passages: snapshot.archival.passages,
     }
 }

@@ -15,7 +15,7 @@ use crate::commit::{Change, Commit, Committed, RunUpdate};
 use crate::conversations::OpenConversation;
 use crate::dialect::{Db, stored_time};
 use crate::error::StoreError;
-use crate::{agents, archives, blocks, conversations, messages, owners, passages, runs, search_index, tools};
+use crate::{agents, archives, blocks, conversations, messages, owners, passages, runs, search_index, tools, upkeep};
 
 /// Where and for whom a change is made.
 pub(crate) struct Scope<'a> {
@@ -166,6 +166,7 @@ impl Progress {
             }
             Change::UpdateRun(update) => self.update_run(scope, update),
             Change::InsertStep(step) => runs::insert_step(scope, step),
+            Change::MarkDone(name) => upkeep::mark_done(scope, name),
             other => self.apply_member(scope, other),
         }
     }

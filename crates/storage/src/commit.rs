@@ -134,6 +134,8 @@ pub enum Change {
     /// Fails with `Conflict` where the run is over already.
     UpdateRun(RunUpdate),
     InsertStep(Box<Step>),
+    /// Remembers that some work on stored rows was done; see [`Store::is_done`](crate::Store::is_done).
+    MarkDone(&'static str),
 }
 
 /// How a run goes on.

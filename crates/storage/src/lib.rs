@@ -34,6 +34,7 @@ mod soundness;
 mod store;
 mod texts;
 mod tools;
+mod upkeep;
 mod writer;
 
 pub use agents::AgentFilter;

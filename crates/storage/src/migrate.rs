@@ -11,6 +11,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_first.sql"),
     include_str!("../migrations/0002_memories.sql"),
     include_str!("../migrations/0003_undo.sql"),
+    include_str!("../migrations/0004_upkeep.sql"),
 ];
 
 /// Runs what is missing, and refuses a file that a newer program has written.

@@ -118,7 +118,7 @@ impl<'a> From<&'a ContextOverview> for ContextWindowOverview<'a> {
             context_window_size_max: overview.window,
             context_window_size_current: overview.total(),
             num_messages: overview.messages.len(),
-            num_archival_memory: 0,
+            num_archival_memory: overview.passages,
             num_recall_memory: overview.message_count,
             num_tokens_external_memory_summary: metadata.tokens,
             external_memory_summary: &metadata.text,

@@ -44,6 +44,7 @@ fn overview(messages: Vec<Arc<Message>>) -> ContextOverview {
         messages: Arc::new(messages),
         messages_tokens: 70,
         message_count: 99,
+        passages: 7,
     }
 }
 

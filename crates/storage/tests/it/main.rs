@@ -15,3 +15,4 @@ mod races;
 mod reopening;
 mod repairs;
 mod snapshots;
+mod upkeep;
