@@ -1,0 +1,234 @@
+"""Measures search on large stores: an agent with many messages, and an archive with many passages.
+
+Each store is filled by a program, outside of the server, then opened by a server that is asked over one keep-alive
+connection, so a figure is what a caller waits, not only what the search itself takes.
+"""
+
+import http.client
+import json
+import os
+import pathlib
+import platform
+import random
+import statistics
+import subprocess
+import tempfile
+import time
+
+from bench_programs import ROOT, Running, load, program, start_server
+
+SEARCHES = 100
+INSERTS = 200
+RESTARTS = 3
+# Background work after a message must fall on the agent that caused it, so sends alternate by the dozen or two.
+SEND_ROUNDS = 12
+SENDS_EACH = 25
+FEW = 100
+OWN_SET = "eval/three-lives.json"
+
+# The words of `crates/retrieval/examples/fill.rs`, so that the queries find something.
+SYLLABLES = "ba cor den fil gam hol jus kel lam mer nor pas quin rel sal tor ul ver wil yon zel tri gra sto".split()
+COMMON = """house garden work time day people water dinner train music friend letter money doctor dog school summer
+kitchen book market winter brother window road street""".split()
+
+
+class Writer:
+    """Writes queries and passages, the same ones every time."""
+
+    def __init__(self):
+        self.dice = random.Random(3)
+
+    def rare(self):
+        number = 2 ** self.dice.randint(6, 16)
+        number += self.dice.randrange(number) - 1
+        word = ""
+        while number:
+            word += SYLLABLES[number % 24]
+            number //= 24
+        return word
+
+    def common(self):
+        return self.dice.choice(COMMON)
+
+    def query(self, number):
+        """Four kinds in turn: a question, common words, rare words, and a long question."""
+        question = f"what did my {self.common()} say about the {self.common()} and {self.rare()} {self.rare()}?"
+        match number % 4:
+            case 0:
+                return question
+            case 1:
+                return f"the {self.common()} in the {self.common()}"
+            case 2:
+                return f"{self.rare()} {self.rare()}"
+            case _:
+                return f"{question} I think that it was on a {self.common()} with {self.passage(12)}"
+
+    def passage(self, words=20):
+        return " ".join(self.dice.choice((self.common, self.rare))() for _ in range(words))
+
+
+class Client:
+    """One keep-alive connection, authorised by the secret in the data directory."""
+
+    def __init__(self, server, folder):
+        secret = json.loads((folder / "owner.lock").read_text())["secret"]
+        self.headers = {"content-type": "application/json", "authorization": f"Bearer {secret}"}
+        self.connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=300)
+
+    def ask(self, method, path, body):
+        """Milliseconds until the whole answer is here, and the answer."""
+        text = json.dumps(body).encode()
+        begin = time.perf_counter()
+        self.connection.request(method, path, text, self.headers)
+        answer = self.connection.getresponse()
+        read = answer.read()
+        taken = (time.perf_counter() - begin) * 1000
+        assert answer.status in (200, 201), (answer.status, read[:500])
+        return taken, json.loads(read)
+
+    def search(self, agent, where, query):
+        body = {"query": query, "where": where, "limit": 5}
+        taken, found = self.ask("POST", f"/console/v1/agents/{agent}/search", body)
+        assert found["results"], f"nothing was found for {query!r}"
+        return taken
+
+
+def fill(folder, kind, count):
+    """Makes an agent with so many messages or passages, and gives its id."""
+    command = [program("examples/fill"), folder / "librarian.db", kind, str(count)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def forget_pages(folder):
+    """Asks the system to drop what it holds of the store's file, as after a restart of the machine."""
+    file = os.open(folder / "librarian.db", os.O_RDONLY)
+    os.fsync(file)
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(file)
+
+
+def first_searches(folder, vendor, agent, where, prepare=lambda folder: None):
+    """The first search of each of several servers, in milliseconds."""
+    taken, writer = [], Writer()
+    for _ in range(RESTARTS):
+        prepare(folder)
+        with start_server(folder, vendor) as server:
+            taken.append(Client(server, folder).search(agent, where, writer.query(0)))
+    return statistics.median(taken)
+
+
+def searches(client, agent, where, writer):
+    """p50 and p95 in milliseconds."""
+    taken = sorted(client.search(agent, where, writer.query(number)) for number in range(SEARCHES))
+    return statistics.median(taken), taken[SEARCHES * 95 // 100 - 1]
+
+
+def megabytes(server):
+    return server.resident_kib() * 1024 / 1e6
+
+
+def sends(server, client, agents):
+    """p50 in milliseconds and CPU in microseconds of a message to each agent; who is first changes each round."""
+    for agent in agents:
+        client.ask("PATCH", f"/v1/agents/{agent}", {"model": "openai/gpt-4o-mini"})
+        load(server.url, [agent], 1, "--count", 5)
+    measured = {agent: [] for agent in agents}
+    for number in range(SEND_ROUNDS):
+        for agent in agents if number % 2 else reversed(agents):
+            found = load(server.url, [agent], 1, "--count", SENDS_EACH, "--pid", server.process.pid)
+            measured[agent].append(found)
+    p50 = [statistics.median(one["p50_us"] / 1000 for one in measured[agent]) for agent in agents]
+    cpu = [statistics.mean(one["server_cpu_us_per_request"] for one in measured[agent]) for agent in agents]
+    return p50, cpu
+
+
+def searches_after_sends(server, client, agent, writer):
+    """p50 of searches that each follow a new message."""
+    taken = []
+    for number in range(SEARCHES // 4):
+        load(server.url, [agent], 1, "--count", 1)
+        taken.append(client.search(agent, "conversation", writer.query(number)))
+    return statistics.median(taken)
+
+
+def measure_messages(folder, vendor, count):
+    many, few = fill(folder, "messages", count), fill(folder, "messages", FEW)
+    first = first_searches(folder, vendor, many, "conversation")
+    cold = first_searches(folder, vendor, many, "conversation", forget_pages)
+    writer = Writer()
+    with start_server(folder, vendor) as server:
+        client = Client(server, folder)
+        client.search(many, "conversation", writer.query(0))
+        p50, p95 = searches(client, many, "conversation", writer)
+        resident = megabytes(server)
+        client.search(few, "conversation", writer.query(1))
+        sent, cpu = sends(server, client, (many, few))
+        after = searches_after_sends(server, client, many, writer)
+        grown = megabytes(server)
+    name = f"{count:,} messages"
+    return [
+        (f"{name}: first search after a start", f"{first / 1000:.2f} s", "< 3 s"),
+        (f"{name}: the same, file not in the page cache", f"{cold / 1000:.2f} s", ""),
+        (f"{name}: search, p50", f"{p50:.1f} ms", "< 50 ms"),
+        (f"{name}: search, p95", f"{p95:.1f} ms", ""),
+        (f"{name}: search right after a message, p50", f"{after:.1f} ms", "< 50 ms"),
+        (f"{name}: resident after the searches", f"{resident:.0f} MB", "< 700 MB"),
+        (f"{name}: resident after the messages too", f"{grown:.0f} MB", "< 700 MB"),
+        (f"sending a message, p50, {FEW} stored", f"{sent[1]:.2f} ms", ""),
+        (f"sending a message, p50, {count:,} stored", f"{sent[0]:.2f} ms", ""),
+        ("ratio of the two", f"{sent[0] / sent[1]:.2f}", "within 1.20"),
+        ("ratio of the server's CPU time for them", f"{cpu[0] / cpu[1]:.2f}", "within 1.20"),
+    ]
+
+
+def measure_passages(folder, vendor, count):
+    agent = fill(folder, "passages", count)
+    first = first_searches(folder, vendor, agent, "archive")
+    writer = Writer()
+    with start_server(folder, vendor) as server:
+        client = Client(server, folder)
+        client.search(agent, "archive", writer.query(0))
+        p50, p95 = searches(client, agent, "archive", writer)
+        resident = megabytes(server)
+        path = f"/v1/agents/{agent}/archival-memory"
+        inserts = sorted(client.ask("POST", path, {"text": writer.passage()})[0] for _ in range(INSERTS))
+        after, _ = searches(client, agent, "archive", writer)
+        grown = megabytes(server)
+    name = f"{count:,} passages"
+    return [
+        (f"{name}: first search after a start", f"{first / 1000:.2f} s", ""),
+        (f"{name}: search, p50", f"{p50:.1f} ms", "< 10 ms"),
+        (f"{name}: search, p95", f"{p95:.1f} ms", ""),
+        (f"{name}: insert, p50", f"{statistics.median(inserts):.2f} ms", "< 2 ms"),
+        (f"{name}: insert, p95", f"{inserts[INSERTS * 95 // 100 - 1]:.2f} ms", ""),
+        (f"{name}: search after the inserts, p50", f"{after:.1f} ms", "< 10 ms"),
+        (f"{name}: resident after the searches", f"{resident:.0f} MB", "< 200 MB"),
+        (f"{name}: resident after the inserts too", f"{grown:.0f} MB", "< 200 MB"),
+    ]
+
+
+def recall():
+    """Our own set of questions, through the same search."""
+    command = [program("librarian"), "eval", "retrieval", ROOT / OWN_SET, "--json"]
+    clean = {"PATH": os.environ["PATH"], "HOME": tempfile.gettempdir()}
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, env=clean).stdout)
+    figures = f"recall at 5 {found['recall_at_5']:.3f}, at 10 {found['recall_at_10']:.3f}"
+    return f"{OWN_SET}, {found['questions']} questions over {found['turns']:,} turns: {figures}"
+
+
+def measure(messages, passages):
+    with tempfile.TemporaryDirectory(prefix="librarian-bench-") as folder:
+        stores = [pathlib.Path(folder, name) for name in ("passages", "messages")]
+        for store in stores:
+            store.mkdir(mode=0o700)
+        with Running([program("fake-vendor"), "--plain", "--pieces", "24"]) as vendor:
+            rows = measure_passages(stores[0], vendor, passages) + measure_messages(stores[1], vendor, messages)
+    print(f"Search over HTTP, one caller at a time; built-in embedder; release build; {os.cpu_count()} cores, {platform.machine()};")
+    print(f"{SEARCHES} searches of four kinds in turn (questions, common words, rare words, long questions), 5 results each;")
+    print(f"first searches: median of {RESTARTS} servers, each started for it; {INSERTS} inserts, one after the other;")
+    print(f"{SEND_ROUNDS * SENDS_EACH} messages to each of two agents, {SENDS_EACH} at a time in turn, both searched before.\n")
+    print("| what | measured | aim |")
+    print("|---|---|---|")
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+    print(f"\n{recall()}")
