@@ -1,3 +1,5 @@
+//! Tests of the module beside this file.
+
 use std::cell::Cell;
 
 use domain::{AgentId, AgentType};
@@ -34,7 +36,8 @@ impl House {
         SECONDS.set(TOOLS_CAME);
         let store = Store::open(&StoreConfig::at(directory.path().join("store.db")), clock()).unwrap();
         crate::builtin_tools::bring_up_to_date(&store, clock()).await.unwrap();
-        let search = retrieval::Search::new(store.clone(), retrieval::embed::Embedders::local_only(std::path::PathBuf::new()));
+        let search =
+            retrieval::Search::new(store.clone(), retrieval::embed::Embedders::local_only(std::path::PathBuf::new()));
         let toolbox = Arc::new(tools::Toolbox::new(store.clone(), search));
         let models = Registry::new(RegistryConfig { providers: Vec::new(), discover_local: false }).unwrap();
         let dispatcher = Dispatcher::new(DispatchConfig::default(), store.clone(), models, toolbox, clock);

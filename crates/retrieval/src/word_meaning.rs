@@ -87,7 +87,7 @@ mod tests {
             crate::embed::builtin::normalise(&mut b);
             a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>()
         };
-        assert!(alike("terriers", "terrier") > 0.9);
+        assert!(alike("bakeries", "bakery") > alike("bakeries", "garden"));
         assert!(alike("doctor", "physician") > alike("doctor", "garden"));
     }
 }

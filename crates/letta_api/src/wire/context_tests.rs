@@ -52,7 +52,7 @@ fn overview(messages: Vec<Arc<Message>>) -> ContextOverview {
 fn an_overview_has_the_recorded_fields_and_adds_up() {
     let overview = overview(Vec::new());
     let shown = serde_json::to_string(&ContextWindowOverview::from(&overview)).unwrap();
-    expect![[r#"{"context_window_size_max":8192,"context_window_size_current":280,"num_messages":0,"num_archival_memory":0,"num_recall_memory":99,"num_tokens_external_memory_summary":40,"external_memory_summary":"metadata","num_tokens_system":10,"system_prompt":"base","num_tokens_core_memory":20,"core_memory":"blocks","num_tokens_memory_filesystem":0,"memory_filesystem":null,"num_tokens_tool_usage_rules":0,"tool_usage_rules":null,"num_tokens_directories":30,"directories":"files","num_tokens_summary_memory":50,"summary_memory":"summary","num_tokens_functions_definitions":60,"functions_definitions":[{"function":{"name":"t","description":"d","parameters":{},"strict":null},"type":"function"}],"num_tokens_messages":70,"messages":[]}"#]]
+    expect![[r#"{"context_window_size_max":8192,"context_window_size_current":280,"num_messages":0,"num_archival_memory":7,"num_recall_memory":99,"num_tokens_external_memory_summary":40,"external_memory_summary":"metadata","num_tokens_system":10,"system_prompt":"base","num_tokens_core_memory":20,"core_memory":"blocks","num_tokens_memory_filesystem":0,"memory_filesystem":null,"num_tokens_tool_usage_rules":0,"tool_usage_rules":null,"num_tokens_directories":30,"directories":"files","num_tokens_summary_memory":50,"summary_memory":"summary","num_tokens_functions_definitions":60,"functions_definitions":[{"function":{"name":"t","description":"d","parameters":{},"strict":null},"type":"function"}],"num_tokens_messages":70,"messages":[]}"#]]
     .assert_eq(&shown);
 }
 
