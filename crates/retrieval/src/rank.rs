@@ -32,8 +32,11 @@ const FITS_DATE: f32 = 0.2;
 const MOST_BONUS: f32 = SAID_BY_PEOPLE + OPENS_A_SITTING + 1.5 * FITS_DATE + 0.01;
 /// From so many documents on, words and vectors are looked at side by side.
 const WORTH_TWO_THREADS: usize = 10_000;
-/// Documents that are looked at twice.
-const CANDIDATES: usize = 100;
+/// Documents that are looked at twice: where some document has the words that were asked for, and where none has, so that
+/// meaning has to decide.
+const CANDIDATES: [usize; 2] = [100, 300];
+/// The part of what was asked for that a document must have for its words to count as found.
+pub(crate) const COVERED: f32 = 0.35;
 
 /// What a ranking is made from. Everything is on, except to measure what a part adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,7 +191,7 @@ pub(crate) fn first_look(parts: &[Part<'_>], asked: Asked, filter: &Filter, ingr
     let with_vectors = least < most || scores.iter().any(|scores| scores.vectors.is_some());
     let spread = (most - least).max(f32::MIN_POSITIVE);
     let people_first = ingredients.hints && asked.speakers.is_empty() && !asked.means_assistant;
-    let mut best = Best::new(CANDIDATES);
+    let mut best = Best::new(CANDIDATES[usize::from(cover < COVERED)]);
     for (part, (index, scores)) in indexes.iter().zip(&scores).enumerate() {
         let bonus = Bonus { index, people_first, dates: &asked.dates, hints: ingredients.hints };
         for place in (0..index.len()).filter(|place| scores.visible[*place]) {

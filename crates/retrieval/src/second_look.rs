@@ -10,7 +10,7 @@ use crate::embed::Builtin;
 use crate::embed::builtin::normalise;
 use crate::index::ScopeIndex;
 use crate::question::{Wanted, is_stop_word, rarity};
-use crate::rank::{Candidate, FULL_MATCH, Ingredients, Looked, VECTORS, attainable};
+use crate::rank::{COVERED, Candidate, FULL_MATCH, Ingredients, Looked, VECTORS, attainable};
 use crate::search::Relevance;
 use crate::word_meaning::meaning;
 use crate::words::{Term, Words, term};
@@ -19,8 +19,8 @@ use crate::words::{Term, Words, term};
 /// much of what was asked for in the very words, and where none has.
 const STAND_IN: [f32; 2] = [0.5, 2.0];
 const ALIKE: [f32; 2] = [0.3, 0.1];
-/// From where to where the best match of words counts as none.
-const COVERED: [f32; 2] = [0.35, 0.2];
+/// The best match of words that counts as none.
+const UNCOVERED: f32 = 0.2;
 /// What the best of its sitting gives to a document.
 const SITTING: f32 = 0.2;
 /// Different words of a document that are compared.
@@ -129,7 +129,7 @@ struct StandIn {
 
 impl StandIn {
     fn new(cover: f32) -> Self {
-        let none = ((COVERED[0] - cover) / (COVERED[0] - COVERED[1])).clamp(0.0, 1.0);
+        let none = ((COVERED - cover) / (COVERED - UNCOVERED)).clamp(0.0, 1.0);
         let between = |[some, other]: [f32; 2]| some + none * (other - some);
         Self { most: between(STAND_IN), alike: between(ALIKE) }
     }

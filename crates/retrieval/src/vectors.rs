@@ -12,11 +12,15 @@ use crate::segment::Damaged;
 /// The version of what is kept.
 const FORMAT: u8 = 1;
 
+/// Vectors of a chunk.
+const CHUNK: usize = 4_096;
+
 /// Vectors of documents that follow each other.
 #[derive(Default)]
 pub(crate) struct VectorTable {
     dimensions: usize,
-    numbers: Vec<i8>,
+    /// In chunks, because one long list would be held twice whenever it grows.
+    chunks: Vec<Vec<i8>>,
     scales: Vec<f32>,
 }
 
@@ -36,7 +40,7 @@ impl QueryVector {
 
 impl VectorTable {
     pub(crate) fn new(dimensions: usize) -> Self {
-        Self { dimensions, numbers: Vec::new(), scales: Vec::new() }
+        Self { dimensions, chunks: Vec::new(), scales: Vec::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -45,18 +49,32 @@ impl VectorTable {
 
     /// Bytes that it takes in memory.
     pub(crate) fn size(&self) -> usize {
-        self.numbers.capacity() + self.scales.capacity() * size_of::<f32>()
+        self.chunks.iter().map(Vec::capacity).sum::<usize>() + self.scales.capacity() * size_of::<f32>()
     }
 
     /// Adds a vector of length 1; one of another length or dimension counts as nothing.
     pub(crate) fn push(&mut self, vector: &[f32]) {
-        if vector.len() == self.dimensions {
-            let scale = quantise(vector, &mut self.numbers);
-            self.scales.push(scale);
+        let dimensions = self.dimensions;
+        let chunk = self.chunk();
+        let scale = if vector.len() == dimensions {
+            quantise(vector, chunk)
         } else {
-            self.numbers.resize(self.numbers.len() + self.dimensions, 0);
-            self.scales.push(0.0);
+            chunk.resize(chunk.len() + dimensions, 0);
+            0.0
+        };
+        self.scales.push(scale);
+    }
+
+    /// The chunk that the next vector goes into.
+    fn chunk(&mut self) -> &mut Vec<i8> {
+        let full = self.chunks.last().is_none_or(|chunk| chunk.len() >= CHUNK * self.dimensions);
+        if full {
+            // The first grows as it needs to; most tables are small.
+            let room = if self.chunks.is_empty() { 0 } else { CHUNK * self.dimensions };
+            self.chunks.push(Vec::with_capacity(room));
         }
+        let last = self.chunks.len() - 1;
+        &mut self.chunks[last]
     }
 
     /// Adds what [`Self::keep`] wrote, if it holds so many vectors.
@@ -67,18 +85,20 @@ impl VectorTable {
             return Err(Damaged);
         }
         let (numbers, scales) = rest.split_at(numbers);
-        self.numbers.extend(numbers.iter().map(|byte| byte.cast_signed()));
+        for vector in numbers.chunks_exact(self.dimensions.max(1)) {
+            self.chunk().extend(vector.iter().map(|byte| byte.cast_signed()));
+        }
         self.scales.extend(scales.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)));
         Ok(())
     }
 
     /// The vectors from `from` on, as bytes to keep.
     pub(crate) fn keep(&self, from: usize) -> Vec<u8> {
-        let numbers = self.numbers.get(from * self.dimensions..).unwrap_or_default();
         let scales = self.scales.get(from..).unwrap_or_default();
-        let mut out = Vec::with_capacity(numbers.len() + scales.len() * 4 + 9);
+        let mut out = Vec::with_capacity(scales.len() * (self.dimensions + 4) + 9);
         out.push(FORMAT);
-        out.extend(numbers.iter().map(|number| number.cast_unsigned()));
+        let numbers = self.chunks.iter().flatten().skip(from * self.dimensions);
+        out.extend(numbers.map(|number| number.cast_unsigned()));
         scales.iter().for_each(|scale| out.extend(scale.to_le_bytes()));
         sealed(out)
     }
@@ -89,7 +109,7 @@ impl VectorTable {
             out.fill(0.0);
             return;
         }
-        let rows = self.numbers.chunks_exact(self.dimensions).zip(&self.scales);
+        let rows = self.chunks.iter().flat_map(|chunk| chunk.chunks_exact(self.dimensions)).zip(&self.scales);
         for (cosine, (row, scale)) in out.iter_mut().zip(rows) {
             let dot = i8::dot(row, &query.numbers).unwrap_or_default();
             *cosine = dot as f32 * scale * query.scale;
