@@ -1,3 +1,5 @@
+//! Older agents in a store that has just learned of the search tools.
+
 use std::cell::Cell;
 
 use domain::{AgentId, AgentType};

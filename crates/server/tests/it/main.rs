@@ -7,6 +7,7 @@ mod context_window;
 mod crash;
 mod durability;
 mod first_light;
+mod guide_search;
 mod house;
 mod long_conversation;
 mod one_owner;
