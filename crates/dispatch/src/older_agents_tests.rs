@@ -1,4 +1,4 @@
-//! Tests of the module beside this file.
+//! Older agents in a store that has just learned of the search tools.
 
 use std::cell::Cell;
 

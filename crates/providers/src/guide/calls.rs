@@ -31,9 +31,12 @@ const ADDING: [&str; 5] = ["memory_insert", "core_memory_append", "memory", "mem
 /// Tools that change a passage.
 const CHANGING: [&str; 5] = ["memory_replace", "core_memory_replace", "memory", "memory_apply_patch", "memory_rethink"];
 
+/// The tool that stores a text outside of the context.
+pub(super) const ARCHIVE_INSERT: &str = "archival_memory_insert";
+
 /// Whether the tool edits core memory or the archive.
 pub(super) fn is_memory_tool(name: &str) -> bool {
-    ADDING.contains(&name) || CHANGING.contains(&name) || name == "archival_memory_insert"
+    ADDING.contains(&name) || CHANGING.contains(&name) || name == ARCHIVE_INSERT
 }
 
 /// The offered tool of that name.
@@ -54,8 +57,9 @@ pub(super) fn memory_call(
     };
     let offered = names.into_iter().filter(|name| find(tools, name).is_some());
     let mut calls = offered.filter_map(|name| call_of(name, edit, blocks, target));
-    let archive = find(tools, "archival_memory_insert").and_then(|_| archive_call(edit));
-    calls.next().or_else(|| appended_by_replacing(tools, edit, blocks, target)).or(archive)
+    // The archive comes last: what stands in a block is always seen.
+    let added = calls.next().or_else(|| appended_by_replacing(tools, edit, blocks, target));
+    added.or_else(|| archive_call(tools, edit))
 }
 
 /// The call of exactly this tool that makes `edit`.
@@ -97,10 +101,13 @@ fn call(name: &str, arguments: Value) -> Call {
     Call { name: name.to_owned(), arguments }
 }
 
-fn archive_call(edit: &Edit) -> Option<Call> {
+/// The call that stores new lines in the archive, if it is offered.
+pub(super) fn archive_call(tools: &[ToolSpec], edit: &Edit) -> Option<Call> {
     match edit {
-        Edit::Insert(lines) => Some(call("archival_memory_insert", json!({"content": lines.join("\n")}))),
-        Edit::Replace { .. } => None,
+        Edit::Insert(lines) if find(tools, ARCHIVE_INSERT).is_some() => {
+            Some(call(ARCHIVE_INSERT, json!({"content": lines.join("\n")})))
+        }
+        Edit::Insert(_) | Edit::Replace { .. } => None,
     }
 }
 

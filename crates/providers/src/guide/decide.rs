@@ -15,6 +15,7 @@ use super::reading::{Event, PastCall, Seen, ShownBlock};
 use super::recall::Question;
 use super::replay;
 use super::reply::{Outcome, compose};
+use super::searching::{self, Recalled};
 use super::small_talk::Talk;
 use super::speech::{Fact, Speech, Utterance};
 use super::words::fold;
@@ -120,6 +121,7 @@ impl Work<'_> {
         for at in 0..speech.parts.len() {
             let outcome = match &speech.parts[at] {
                 Utterance::Fact(fact) => self.fact(fact, &speech.parts[at + 1..]),
+                Utterance::Archive(text) => self.archive(text),
                 Utterance::Change { what, to } => self.change(what, to),
                 Utterance::Forget(what) => self.forget(what),
                 Utterance::Question(text) => self.question(text),
@@ -241,16 +243,47 @@ impl Work<'_> {
         if question.is_empty() || question.dangles() {
             return Ok(Outcome::Unknown);
         }
-        let kept = evidence::find(&question, &self.notes());
+        let notes = self.notes();
+        let kept = evidence::find(&question, &notes);
         if let Findings::Answer(lines) = kept {
             return Ok(Outcome::Told(lines));
         }
         let said = evidence::find(&question, &replay::told_before(self.seen));
-        Ok(match (said, kept) {
-            (Findings::Answer(lines), _) => Outcome::ToldBefore(lines),
-            (_, Findings::Nearest(line)) | (Findings::Nearest(line), _) => Outcome::Nearest(line),
+        if let Findings::Answer(lines) = said {
+            return Ok(Outcome::ToldBefore(lines));
+        }
+        let recalled = searching::recall(self.seen, &question, &notes);
+        if let Recalled::Answer(lines) = recalled {
+            return Ok(Outcome::Found(lines));
+        }
+        if let Some(call) = self.search(&question, text) {
+            return Err(call);
+        }
+        Ok(match (kept, said, recalled) {
+            (Findings::Nearest(line), ..) | (_, Findings::Nearest(line), _) | (.., Recalled::Nearest(line)) => {
+                Outcome::Nearest(line)
+            }
             _ => Outcome::Unknown,
         })
+    }
+
+    /// The search that may still answer, as long as calls are left.
+    fn search(&self, question: &Question, text: &str) -> Option<Call> {
+        let left = self.seen.calls().count() < MAX_CALLS;
+        left.then(|| searching::next_search(self.tools, self.seen, question, text)).flatten()
+    }
+
+    /// A text for the archive, or for a block where there is no archive.
+    fn archive(&self, text: &str) -> Result<Outcome, Call> {
+        let made = self.made(|effect| effect.new.contains(text));
+        if let Some(done) = Self::done(&made, text) {
+            return Ok(done);
+        }
+        let edit = Edit::Insert(vec![text.to_owned()]);
+        match calls::archive_call(self.tools, &edit).filter(|_| made.is_empty()) {
+            Some(call) => Err(call),
+            None => self.write(Some(edit), &made),
+        }
     }
 
     fn everything(&self) -> Vec<String> {
@@ -266,9 +299,11 @@ impl Work<'_> {
     }
 
     fn done(made: &[(&PastCall, Effect)], text: &str) -> Option<Outcome> {
-        let (_, effect) =
-            made.iter().find(|(call, _)| call.returned.as_ref().is_some_and(|returned| !returned.failed))?;
+        let (_, effect) = made.iter().find(|(call, _)| is_done(call))?;
         let trimmed = |text: &str| text.trim().to_owned();
+        if made.iter().any(|(call, _)| call.name == calls::ARCHIVE_INSERT && is_done(call)) {
+            return Some(Outcome::Archived(trimmed(text)));
+        }
         Some(if effect.old.is_empty() || effect.new.starts_with(effect.old.trim_end()) {
             Outcome::Noted(trimmed(text))
         } else {
@@ -329,6 +364,10 @@ impl Work<'_> {
 /// Whether a block holds what the agent is, and not what it was told.
 fn is_own(block: &ShownBlock) -> bool {
     block.label == "persona"
+}
+
+fn is_done(call: &PastCall) -> bool {
+    call.returned.as_ref().is_some_and(|returned| !returned.failed)
 }
 
 fn error_of(call: &PastCall) -> Option<String> {

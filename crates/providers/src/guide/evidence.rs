@@ -60,12 +60,21 @@ pub(super) fn find(question: &Question, notes: &[Note]) -> Findings {
 
 /// Whether `clause` is about what `question` names: all of its words stand there, in some form.
 pub(super) fn names(question: &Question, clause: &Clause) -> bool {
-    let kinship = Kinship::default();
-    let case = Case { question, clause, kinship: &kinship };
+    let case = Case { question, clause, kinship: &Kinship::default() };
     let nouns = question.terms.iter().any(|term| !term.word.is_attribute());
     let stated = |word: &Word| word.topics.iter().any(|topic| nouns && case.states_otherwise(*topic));
     let found = |term: &Term| case.hit(&term.word).is_some() || stated(&term.word);
     !question.terms.is_empty() && question.terms.iter().all(found) && case.subject_fits(&case.hits())
+}
+
+/// Whether `clause` has half of what `question` names, a thing among it: near enough to be shown, but no answer.
+pub(super) fn touches(question: &Question, clause: &Clause) -> bool {
+    let case = Case { question, clause, kinship: &Kinship::default() };
+    let hits = case.hits();
+    let found = || question.terms.iter().zip(&hits).filter(|(_, hit)| hit.is_some_and(|hit| hit.literal));
+    let known = |word: &Word| word.is_attribute() || word.is_person() || word.capital;
+    let thing = |term: &Term| !known(&term.word) && !term.light && term.part != Part::Verb;
+    found().any(|(term, _)| thing(term)) && 2 * found().count() >= hits.len() && case.subject_fits(&hits)
 }
 
 /// A word of a statement that a term of the question means.
@@ -257,7 +266,6 @@ impl Case<'_> {
     /// Whether the statement gives an attribute without its usual words: "I am <name>", "she is a nurse", "he is 12".
     fn states_otherwise(&self, topic: Topic) -> bool {
         let clause = self.clause;
-
         let plain = !clause.read.words[clause.subject.clone()].iter().any(Word::is_attribute);
         let whole = self.question.asks_own_attribute();
         match topic {

@@ -119,6 +119,8 @@ pub(super) struct Grammar {
     /// The same inside or after a sentence; kept.
     pub(super) changes: Phrases,
     pub(super) forgets: Phrases,
+    /// "archive this": the whole message that follows is for the archive.
+    pub(super) archives: Phrases,
     /// Openings of talk about the talk itself.
     pub(super) talk: Phrases,
 }

@@ -122,6 +122,14 @@ fn events_of(message: &ChatMessage, all: &[ChatMessage]) -> Vec<Event> {
     }
 }
 
+/// What a person said in a user message, if a person wrote it.
+pub(super) fn words_of_user(text: &str) -> Option<String> {
+    match user_event(text) {
+        Some(Event::User(words)) => Some(words),
+        _ => None,
+    }
+}
+
 /// The words inside a user message; envelopes that no person wrote give no words.
 fn user_event(text: &str) -> Option<Event> {
     let envelope = match serde_json::from_str::<Value>(text.trim()) {
@@ -138,8 +146,10 @@ fn user_event(text: &str) -> Option<Event> {
 }
 
 fn unpack_return(text: &str) -> Returned {
-    let Ok(Value::Object(envelope)) = serde_json::from_str::<Value>(text) else {
-        return Returned { failed: false, text: text.to_owned() };
+    let envelope = match serde_json::from_str::<Value>(text) {
+        // Search results have a message of their own and need no envelope.
+        Ok(Value::Object(envelope)) if !envelope.contains_key("results") => envelope,
+        _ => return Returned { failed: false, text: text.to_owned() },
     };
     let status = envelope.get("status").and_then(Value::as_str).unwrap_or("OK");
     let text = match envelope.get("message") {

@@ -5,6 +5,7 @@
 use super::answer::{CONNECT_COMMAND, fill, phrases, quoted};
 use super::languages::Language;
 use super::reading::Seen;
+use super::searching::Found;
 use super::small_talk::Talk;
 
 /// What came of one part of a message.
@@ -24,6 +25,9 @@ pub(super) enum Outcome {
     NoPlace,
     Told(Vec<String>),
     ToldBefore(Vec<String>),
+    /// What a search found.
+    Found(Vec<Found>),
+    Archived(String),
     Unknown,
     /// Not known, but this line is about the same.
     Nearest(String),
@@ -88,6 +92,8 @@ fn sentence(outcome: &Outcome, language: Language) -> String {
         Outcome::NoPlace => phrases.no_place.to_owned(),
         Outcome::Told(lines) => fill(phrases.told, &quoted(lines)),
         Outcome::ToldBefore(lines) => fill(phrases.told_before, &quoted(lines)),
+        Outcome::Found(found) => found_sentences(found, language),
+        Outcome::Archived(text) => fill(phrases.archived, &quoted(&[beginning(text)])),
         Outcome::Unknown => phrases.unknown.to_owned(),
         Outcome::Nearest(line) => quote(phrases.nearest, line),
         Outcome::Talk(Talk::Greeting) => phrases.hello.to_owned(),
@@ -98,4 +104,29 @@ fn sentence(outcome: &Outcome, language: Language) -> String {
         Outcome::Everything(lines) => fill(phrases.everything, &quoted(lines)),
         Outcome::NotUnderstood => format!("{} {}", phrases.identity, phrases.abilities),
     }
+}
+
+/// What was found, with the day of each; lines of one day stand together.
+fn found_sentences(found: &[Found], language: Language) -> String {
+    let phrases = phrases(language);
+    let same = |one: &Found, other: &Found| one.day == other.day && one.archived == other.archived;
+    let sentences = found.chunk_by(same).map(|group| {
+        let phrase = match (group[0].archived, group[0].day) {
+            (true, Some(day)) => phrases.archive_says.replacen("{day}", &day.shown(language), 1),
+            (false, Some(day)) => phrases.told_on.replacen("{day}", &day.shown(language), 1),
+            (_, None) => phrases.told_before.to_owned(),
+        };
+        let lines: Vec<String> = group.iter().map(|found| found.line.clone()).collect();
+        fill(&phrase, &quoted(&lines))
+    });
+    sentences.collect::<Vec<String>>().join(" ")
+}
+
+/// Of a long text only so much is repeated.
+const REPEATED: usize = 120;
+
+fn beginning(text: &str) -> String {
+    let text = text.trim();
+    let short: String = text.chars().take(REPEATED).collect();
+    if short.len() < text.len() { format!("{}…", short.trim_end()) } else { short }
 }

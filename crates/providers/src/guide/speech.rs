@@ -20,6 +20,8 @@ pub(super) enum Utterance {
         to: String,
     },
     Forget(String),
+    /// A text for the archive.
+    Archive(String),
     Question(String),
     Talk(Talk),
     /// Nothing that the guide has a rule for.
@@ -51,6 +53,9 @@ impl Speech {
     pub(super) fn read(text: &str) -> Self {
         let text = beginning(text, MAX_READ);
         let language = language_of(text, Language::English);
+        if let Some(passage) = for_archive(text, language) {
+            return Self { language, parts: vec![Utterance::Archive(passage)] };
+        }
         let mut parts: Vec<Utterance> = Vec::new();
         let mut corrects = false;
         for sentence in sentences(text).into_iter().take(MAX_SENTENCES) {
@@ -73,8 +78,16 @@ impl Speech {
 /// Of longer messages only the beginning is read.
 const MAX_READ: usize = 20_000;
 const MAX_SENTENCES: usize = 60;
-/// A longer sentence is kept only on request.
+/// A longer sentence is kept only on request, and then in the archive.
 const MAX_STATEMENT: usize = 600;
+
+/// What follows a request to archive it, if the message is one.
+fn for_archive(text: &str, usual: Language) -> Option<String> {
+    let text = text.trim();
+    let opening = Text::read(beginning(text, MAX_STATEMENT), usual);
+    let (rest, _) = after_prefix(text, &opening, &opening.grammar().archives)?;
+    (rest.split_whitespace().count() > 1 && !text.ends_with('?')).then(|| rest.to_owned())
+}
 
 /// The first `most` bytes, or a little less.
 fn beginning(text: &str, most: usize) -> &str {
@@ -191,7 +204,7 @@ impl<'a> Reader<'a> {
         }
         self.text = rest;
         self.skip_corrections();
-        self.fact(self.text)
+        if self.text.len() > MAX_STATEMENT { Utterance::Archive(self.text.to_owned()) } else { self.fact(self.text) }
     }
 
     fn fact(&self, text: &str) -> Utterance {

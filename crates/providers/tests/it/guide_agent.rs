@@ -53,6 +53,12 @@ pub(crate) struct Agent {
     tools: Arc<[ToolSpec]>,
     history: Vec<ChatMessage>,
     numbered: bool,
+    /// All that was ever said, and on which day.
+    said: Vec<(usize, Role, String)>,
+    /// The archive.
+    pub(crate) passages: Vec<(usize, String)>,
+    /// The day of the year 2026, counted from the first of March.
+    pub(crate) day: usize,
 }
 
 impl Agent {
@@ -79,7 +85,22 @@ impl Agent {
             ),
         ];
         let tools = tools.iter().map(|name| spec(name, policy)).collect();
-        Self { blocks, policy, tools, history: Vec::new(), numbered: policy == Policy::V3 }
+        Self {
+            blocks,
+            policy,
+            tools,
+            history: Vec::new(),
+            numbered: policy == Policy::V3,
+            said: Vec::new(),
+            passages: Vec::new(),
+            day: 0,
+        }
+    }
+
+    /// An agent that can search, but whose memory nobody can write to.
+    pub(crate) fn searching(policy: Policy) -> Self {
+        let tools = ["send_message", "conversation_search", "archival_memory_search"];
+        Self::new(policy, if policy == Policy::V3 { &tools[1..] } else { &tools })
     }
 
     /// Forgets the conversation but not the blocks.
@@ -95,6 +116,8 @@ impl Agent {
             assert!(run.steps < MAX_STEPS, "the run does not end: {text:?} {:?}", run.calls);
         }
         assert!(!run.words.trim().is_empty(), "nothing was said: {text:?} {:?}", run.calls);
+        self.said.push((self.day, Role::User, text.to_owned()));
+        self.said.push((self.day, Role::Assistant, run.words.clone()));
         run
     }
 
@@ -190,6 +213,15 @@ impl Agent {
 
     fn run_tool(&mut self, name: &str, arguments: &Map<String, Value>) -> Result<String, String> {
         let text = |key: &str| arguments.get(key).and_then(Value::as_str).unwrap_or_default();
+        match name {
+            "conversation_search" => return Ok(self.conversation_search(arguments)),
+            "archival_memory_search" => return Ok(self.archival_memory_search(arguments)),
+            "archival_memory_insert" => {
+                self.passages.push((self.day, text("content").to_owned()));
+                return Ok("Stored.".to_owned());
+            }
+            _ => {}
+        }
         let label = arguments.get("path").and_then(Value::as_str).unwrap_or_else(|| text("label"));
         let label = label.trim_start_matches("/memories/").to_owned();
         let block = self.blocks.iter_mut().find(|block| block.label == label);
@@ -222,6 +254,33 @@ impl Agent {
         }
         block.value = value;
         Ok("Done.".to_owned())
+    }
+
+    fn conversation_search(&self, arguments: &Map<String, Value>) -> String {
+        let roles = arguments.get("roles").and_then(Value::as_array);
+        let wanted = |role: &Role| roles.is_none_or(|roles| roles.contains(&json!(role.as_str())));
+        let texts = self.said.iter().filter(|(_, role, _)| wanted(role));
+        let results = ranked(texts.map(|(day, role, text)| (text, (*day, *role))).collect(), arguments, "limit");
+        let results: Vec<Value> = (1..)
+            .zip(results)
+            .map(|(rank, (text, (day, role)))| {
+                json!({
+                    "timestamp": timestamp(day), "time_ago": "a while ago", "role": role.as_str(),
+                    "relevance": {"search_mode": "hybrid", "rrf_score": 0.5, "vector_rank": rank, "fts_rank": null},
+                    "content": text,
+                })
+            })
+            .collect();
+        json!({"message": format!("Showing {} results:", results.len()), "results": results}).to_string()
+    }
+
+    fn archival_memory_search(&self, arguments: &Map<String, Value>) -> String {
+        let results = ranked(self.passages.iter().map(|(day, text)| (text, *day)).collect(), arguments, "top_k");
+        let results = (1..).zip(results).map(|(rank, (text, day))| {
+            let relevance = json!({"rrf_score": 0.5, "vector_rank": rank, "fts_rank": null});
+            json!({"timestamp": timestamp(day), "content": text, "tags": [], "relevance": relevance})
+        });
+        Value::Array(results.collect()).to_string()
     }
 
     /// The system message in the shape of `prompt`'s.
@@ -261,6 +320,27 @@ impl Agent {
     }
 }
 
+/// The texts that share most with the query, and after them others, as a search by meaning gives them too.
+fn ranked<'a, T>(mut texts: Vec<(&'a String, T)>, arguments: &Map<String, Value>, limit: &str) -> Vec<(&'a String, T)> {
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() > 2);
+        words.map(|word| word.to_lowercase().chars().take(5).collect()).collect()
+    };
+    let query = arguments["query"].as_str().expect("a query is a text").to_owned();
+    let asked = words(&query);
+    let letters = |text: &str| query.chars().filter(|c| !c.is_ascii() && text.contains(*c)).count();
+    texts.sort_by_cached_key(|(text, _)| {
+        let shared = words(text).iter().filter(|word| asked.contains(word)).count();
+        std::cmp::Reverse(10 * shared + letters(text))
+    });
+    texts.truncate(arguments.get(limit).and_then(Value::as_u64).unwrap_or(5) as usize);
+    texts
+}
+
+fn timestamp(day: usize) -> String {
+    format!("2026-{:02}-{:02}T09:30:00+01:00", 3 + day / 28, 1 + day % 28)
+}
+
 fn message(role: Role, text: &str) -> ChatMessage {
     let content: Vec<ContentPart> = if text.is_empty() { Vec::new() } else { vec![ContentPart::text(text)] };
     ChatMessage { role, content: content.into(), tool_calls: Arc::from([]), tool_call_id: None }
@@ -282,7 +362,9 @@ fn spec(name: &str, policy: Policy) -> ToolSpec {
             ("insert_line", false),
             ("insert_text", false),
         ],
-        "conversation_search" => &[("query", true), ("limit", false)],
+        "conversation_search" => &[("query", true), ("roles", false), ("limit", false), ("start_date", false)],
+        "archival_memory_search" => &[("query", true), ("tags", false), ("top_k", false)],
+        "archival_memory_insert" => &[("content", true), ("tags", false)],
         _ => &[("text", true)],
     };
     let mut properties = Map::new();
@@ -292,7 +374,8 @@ fn spec(name: &str, policy: Policy) -> ToolSpec {
         if policy == Policy::V2 && name != "send_message" { &[("request_heartbeat", true)] } else { &[] };
     for (field, needed) in thought.iter().chain(fields).chain(beat) {
         let kind = match *field {
-            "insert_line" | "limit" => "integer",
+            "insert_line" | "limit" | "top_k" => "integer",
+            "roles" | "tags" => "array",
             "request_heartbeat" => "boolean",
             _ => "string",
         };

@@ -5,7 +5,7 @@
 
 use crate::guide_agent::Agent;
 
-const LISTS: [(&str, &str); 18] = [
+pub(crate) const LISTS: [(&str, &str); 18] = [
     ("a_mixed", include_str!("guide_lists/a_mixed.txt")),
     ("b_family", include_str!("guide_lists/b_family.txt")),
     ("c_europe", include_str!("guide_lists/c_europe.txt")),
@@ -27,7 +27,7 @@ const LISTS: [(&str, &str); 18] = [
 ];
 
 /// How "I don't know" begins in the languages that the guide speaks.
-const UNKNOWN: [&str; 10] = [
+pub(crate) const UNKNOWN: [&str; 10] = [
     "I don't know",
     "Das weiß ich nicht",
     "Je ne sais pas",
@@ -41,11 +41,11 @@ const UNKNOWN: [&str; 10] = [
 ];
 
 #[derive(Debug, Default)]
-struct Score {
-    asked: usize,
-    right: usize,
-    invented: usize,
-    faults: Vec<String>,
+pub(crate) struct Score {
+    pub(crate) asked: usize,
+    pub(crate) right: usize,
+    pub(crate) invented: usize,
+    pub(crate) faults: Vec<String>,
 }
 
 async fn play(list: &str, mut agent: Agent, fresh: bool) -> Score {
@@ -57,24 +57,29 @@ async fn play(list: &str, mut agent: Agent, fresh: bool) -> Score {
         agent.new_conversation();
     }
     for line in list.lines() {
-        if let Some(rest) = line.strip_prefix("ask ") {
-            score.ask(&mut agent, rest).await;
-        }
-        if let Some(question) = line.strip_prefix("never ") {
-            let words = agent.say(question).await.words;
-            if words.contains('“') {
-                score.faults.push(format!("QUOTED {question} -> {words}"));
-            }
-            if !UNKNOWN.iter().any(|unknown| words.starts_with(unknown)) {
-                score.invented += 1;
-                score.faults.push(format!("INVENTED {question} -> {words}"));
-            }
-        }
+        score.line(&mut agent, line).await;
     }
     score
 }
 
 impl Score {
+    /// One line of a list that asks.
+    pub(crate) async fn line(&mut self, agent: &mut Agent, line: &str) {
+        if let Some(rest) = line.strip_prefix("ask ") {
+            self.ask(agent, rest).await;
+        }
+        if let Some(question) = line.strip_prefix("never ") {
+            let words = agent.say(question).await.words;
+            if words.contains('“') {
+                self.faults.push(format!("QUOTED {question} -> {words}"));
+            }
+            if !UNKNOWN.iter().any(|unknown| words.starts_with(unknown)) {
+                self.invented += 1;
+                self.faults.push(format!("INVENTED {question} -> {words}"));
+            }
+        }
+    }
+
     async fn ask(&mut self, agent: &mut Agent, line: &str) {
         let (question, wanted) = line.split_once(" => ").expect("an answer stands after =>");
         let (wanted, outdated) = wanted.split_once(" !").unwrap_or((wanted, "\u{0}"));

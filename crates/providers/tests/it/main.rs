@@ -7,4 +7,5 @@ mod fake;
 mod guide_agent;
 mod guide_facts;
 mod guide_manners;
+mod guide_search;
 mod models;

@@ -9,6 +9,7 @@ mod crash;
 mod durability;
 mod embeddings;
 mod first_light;
+mod guide_search;
 mod house;
 mod long_conversation;
 mod one_owner;
