@@ -21,7 +21,7 @@ KINDS = ("questions", "common words", "rare words", "long questions")
 SEARCHES = 100
 INSERTS = 200
 RESTARTS = 3
-# The two agents take turns, so that both see the same machine; a turn is long enough for the work that follows a message.
+# Two agents take turns, so that both see the same machine; a turn is long enough for the work that follows a message.
 SEND_ROUNDS = 12
 SENDS_EACH = 25
 FEW = 100
@@ -108,29 +108,56 @@ def forget_pages(folder):
     os.close(file)
 
 
-def first_searches(folder, vendor, agent, where, prepare=lambda folder: None):
-    """The first search of each of several servers, in milliseconds."""
-    taken, writer = [], Writer()
-    for _ in range(RESTARTS):
-        prepare(folder)
-        with start_server(folder, vendor) as server:
-            taken.append(Client(server, folder).search(agent, where, writer.query(0)))
-    return statistics.median(taken)
+class Searched:
+    """What searches took on several servers, one started after the other: memory and first searches differ by luck."""
+
+    def __init__(self, folder, vendor, agent, where):
+        self.first, self.taken, self.resident, self.peak = [], [], [], []
+        for _ in range(RESTARTS):
+            writer = Writer()
+            with start_server(folder, vendor) as server:
+                client = Client(server, folder)
+                self.first.append(client.search(agent, where, writer.query(0)))
+                self.taken += searches(client, agent, where, writer)
+                self.resident.append(megabytes(server))
+                self.peak.append(megabytes(server, "VmHWM"))
+
+    def rows(self, name, aims):
+        """Rows of the table; the aims are those of the first search, of p50 and of memory."""
+        of_kind = [statistics.median(self.taken[number :: len(KINDS)]) for number in range(len(KINDS))]
+        kinds = [f"{kind} {taken:.1f}" for kind, taken in zip(KINDS, of_kind)]
+        return [
+            (f"{name}: first search after a start", f"{statistics.median(self.first) / 1000:.2f} s", aims[0]),
+            (f"{name}: search, p50", f"{statistics.median(self.taken):.1f} ms", aims[1]),
+            (f"{name}: search, p95", f"{p95(self.taken):.1f} ms", ""),
+            (f"{name}: search, p50 by kind, ms", ", ".join(kinds), ""),
+            (f"{name}: resident after the searches", span(self.resident), aims[2]),
+            (f"{name}: most that was ever resident until then", span(self.peak), ""),
+        ]
+
+
+def first_search_from_disk(folder, vendor, agent, where):
+    """The first search where the system holds nothing of the store, in milliseconds."""
+    forget_pages(folder)
+    with start_server(folder, vendor) as server:
+        return Client(server, folder).search(agent, where, Writer().query(0))
 
 
 def searches(client, agent, where, writer):
-    """p50 and p95 in milliseconds, and a line with the p50 of each kind of query."""
-    taken = [client.search(agent, where, writer.query(number)) for number in range(SEARCHES)]
-    kinds = [f"{kind} {statistics.median(taken[number :: len(KINDS)]):.1f}" for number, kind in enumerate(KINDS)]
-    return statistics.median(taken), p95(taken), ", ".join(kinds)
+    """Milliseconds of each search; the kinds of queries take turns."""
+    return [client.search(agent, where, writer.query(number)) for number in range(SEARCHES)]
 
 
 def p95(taken):
     return sorted(taken)[len(taken) * 95 // 100 - 1]
 
 
-def megabytes(server):
-    return server.resident_kib() * 1024 / 1e6
+def megabytes(server, name="VmRSS"):
+    return server.resident_kib(name) * 1024 / 1e6
+
+
+def span(values):
+    return f"{min(values):.0f} to {max(values):.0f} MB"
 
 
 def cpu_by_thread(server):
@@ -168,28 +195,22 @@ def searches_after_sends(server, client, agent, writer):
 
 def measure_messages(folder, vendor, count):
     many, few = fill(folder, "messages", count), fill(folder, "messages", FEW)
-    first = first_searches(folder, vendor, many, "conversation")
-    cold = first_searches(folder, vendor, many, "conversation", forget_pages)
+    searched = Searched(folder, vendor, many, "conversation")
+    from_disk = first_search_from_disk(folder, vendor, many, "conversation")
     writer = Writer()
     with start_server(folder, vendor) as server:
         client = Client(server, folder)
-        client.search(many, "conversation", writer.query(0))
-        p50, slow, kinds = searches(client, many, "conversation", writer)
-        resident = megabytes(server)
+        searches(client, many, "conversation", writer)
         client.search(few, "conversation", writer.query(1))
         sent, cpu = sends(server, client, (many, few))
         after = searches_after_sends(server, client, many, writer)
         grown = megabytes(server)
     name = f"{count:,} messages"
     return [
-        (f"{name}: first search after a start", f"{first / 1000:.2f} s", "< 3 s"),
-        (f"{name}: the same, file not in the page cache", f"{cold / 1000:.2f} s", ""),
-        (f"{name}: search, p50", f"{p50:.1f} ms", "< 50 ms"),
-        (f"{name}: search, p95", f"{slow:.1f} ms", ""),
-        (f"{name}: search, p50 by kind, ms", kinds, ""),
+        *searched.rows(name, ("< 3 s", "< 50 ms", "< 700 MB")),
+        (f"{name}: first search, file not in the page cache", f"{from_disk / 1000:.2f} s", "< 3 s"),
         (f"{name}: search right after a message, p50", f"{after:.1f} ms", "< 50 ms"),
-        (f"{name}: resident after the searches", f"{resident:.0f} MB", "< 700 MB"),
-        (f"{name}: resident after the messages too", f"{grown:.0f} MB", "< 700 MB"),
+        (f"{name}: resident after sending, too", f"{grown:.0f} MB", "< 700 MB"),
         (f"sending a message, p50, {FEW} stored", f"{sent[1]:.2f} ms", ""),
         (f"sending a message, p50, {count:,} stored", f"{sent[0]:.2f} ms", ""),
         ("ratio of the two", f"{sent[0] / sent[1]:.2f}", "within 1.20"),
@@ -199,28 +220,22 @@ def measure_messages(folder, vendor, count):
 
 def measure_passages(folder, vendor, count):
     agent = fill(folder, "passages", count)
-    first = first_searches(folder, vendor, agent, "archive")
+    searched = Searched(folder, vendor, agent, "archive")
     writer = Writer()
     with start_server(folder, vendor) as server:
         client = Client(server, folder)
-        client.search(agent, "archive", writer.query(0))
-        p50, slow, kinds = searches(client, agent, "archive", writer)
-        resident = megabytes(server)
+        searches(client, agent, "archive", writer)
         path = f"/v1/agents/{agent}/archival-memory"
         inserts = [client.ask("POST", path, {"text": writer.passage()})[0] for _ in range(INSERTS)]
-        after, _, _ = searches(client, agent, "archive", writer)
+        after = statistics.median(searches(client, agent, "archive", writer))
         grown = megabytes(server)
     name = f"{count:,} passages"
     return [
-        (f"{name}: first search after a start", f"{first / 1000:.2f} s", ""),
-        (f"{name}: search, p50", f"{p50:.1f} ms", "< 10 ms"),
-        (f"{name}: search, p95", f"{slow:.1f} ms", ""),
-        (f"{name}: search, p50 by kind, ms", kinds, ""),
+        *searched.rows(name, ("", "< 10 ms", "< 200 MB")),
         (f"{name}: insert, p50", f"{statistics.median(inserts):.2f} ms", "< 2 ms"),
         (f"{name}: insert, p95", f"{p95(inserts):.2f} ms", ""),
         (f"{name}: search after the inserts, p50", f"{after:.1f} ms", "< 10 ms"),
-        (f"{name}: resident after the searches", f"{resident:.0f} MB", "< 200 MB"),
-        (f"{name}: resident after the inserts too", f"{grown:.0f} MB", "< 200 MB"),
+        (f"{name}: resident after the inserts, too", f"{grown:.0f} MB", "< 200 MB"),
     ]
 
 
@@ -240,9 +255,10 @@ def measure(messages, passages):
             store.mkdir(mode=0o700)
         with Running([program("fake-vendor"), "--plain", "--pieces", "24"]) as vendor:
             rows = measure_passages(stores[0], vendor, passages) + measure_messages(stores[1], vendor, messages)
-    print(f"Search over HTTP, one caller at a time; built-in embedder; {os.cpu_count()} cores, {platform.machine()}; release build;")
-    print(f"{SEARCHES} searches, in turn of {len(KINDS)} kinds: {', '.join(KINDS)}; 5 results each;")
-    print(f"first searches: median of {RESTARTS} servers, each started for it; {INSERTS} inserts, one after the other;")
+    machine = f"{os.cpu_count()} cores, {platform.machine()}"
+    print(f"Search over HTTP, one caller at a time; built-in embedder; {machine}; release build;")
+    print(f"{RESTARTS} servers, one after the other, each with a first search (median) and then {SEARCHES} more for 5 results;")
+    print(f"kinds of queries take turns: {', '.join(KINDS)}; {INSERTS} inserts, one after the other;")
     print(f"{SEND_ROUNDS * SENDS_EACH} messages to each of two agents, {SENDS_EACH} at a time in turn, both searched before.\n")
     print("| what | measured | aim |")
     print("|---|---|---|")
