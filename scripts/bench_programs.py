@@ -37,9 +37,10 @@ class Running:
                 self.url = found.group()
                 break
 
-    def resident_kib(self):
+    def resident_kib(self, name="VmRSS"):
+        """Memory that the process holds now, or by another name of `/proc/PID/status`."""
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+)", status).group(1))
+        return int(re.search(rf"{name}:\s+(\d+)", status).group(1))
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
