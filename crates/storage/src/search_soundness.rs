@@ -81,7 +81,8 @@ pub(crate) fn wrong_archives(db: &Db) -> Result<Vec<(ArchiveId, Counts)>, StoreE
     })?;
     let mut kept: BTreeMap<[u8; 16], Counts> = BTreeMap::new();
     db.while_wanted("select id, passage_count from archive", [], |row| {
-        kept.entry(row.get()?).or_default().passages = row.whole()?;
+        let archive: [u8; 16] = row.get()?;
+        kept.entry(archive).or_default().passages = row.whole()?;
         Ok(true)
     })?;
     db.while_wanted("select archive_id, tag, passage_count from archive_tag", [], |row| {
