@@ -7,8 +7,9 @@ use testkit::Client;
 use crate::house::{VENDOR_MODEL, alone, create_agent, say, with_vendor};
 
 async fn store(client: &Client, agent: &str, text: &str, tags: &[&str]) -> Result<Value> {
-    let stored = client.post(&format!("/v1/agents/{agent}/archival-memory"), &json!({"text": text, "tags": tags}));
-    stored.await?.ok()?.as_array().and_then(|all| all.first().cloned()).context("a list of one passage")
+    let body = json!({"text": text, "tags": tags});
+    let stored = client.post(&format!("/v1/agents/{agent}/archival-memory"), &body).await?.ok()?;
+    stored.as_array().and_then(|all| all.first().cloned()).context("a list of one passage")
 }
 
 async fn found(client: &Client, agent: &str, query: &str) -> Result<Vec<String>> {
