@@ -12,6 +12,7 @@ mod first_light;
 mod house;
 mod long_conversation;
 mod one_owner;
+mod reembedding;
 mod side_by_side;
 mod strace;
 mod terminal;
