@@ -8,6 +8,7 @@ use std::sync::Arc;
 use domain::seams::embedder::{EmbedError, Embedder, Pace};
 use domain::{Actor, OrganizationId, Timestamp};
 use storage::{Change, Commit, SearchScope, Segment, Store, StoreError, VectorStretch};
+use tokio::sync::Semaphore;
 
 use crate::document::Document;
 use crate::scopes::{blocking, documents_after};
@@ -50,6 +51,8 @@ pub(crate) struct Indexer<'a> {
     pub(crate) owner: OrganizationId,
     pub(crate) scope: SearchScope,
     pub(crate) embedder: &'a Arc<dyn Embedder>,
+    /// Held for one stretch at a time: two that embed the same rows would pay for them twice.
+    pub(crate) turn: &'a Semaphore,
 }
 
 impl Indexer<'_> {
@@ -58,7 +61,10 @@ impl Indexer<'_> {
     pub(crate) async fn run(&self, told: &mut (dyn FnMut(Progress) -> bool + Send)) -> Result<(), IndexError> {
         while self.seal_one().await? {}
         while self.embed_some().await? {
-            if !told(self.progress().await?) {
+            let progress = self.progress().await?;
+            let left = progress.done < progress.total;
+            // Whoever hears that all is done does not come again, so the work goes on to its very end.
+            if !told(progress) && left {
                 return Ok(());
             }
         }
@@ -69,12 +75,14 @@ impl Indexer<'_> {
     /// How far the vectors are.
     pub(crate) async fn progress(&self) -> Result<Progress, StoreError> {
         let total = self.store.rows_after(self.owner, self.scope, 0).await?;
-        let left = self.store.rows_after(self.owner, self.scope, self.embedded_to().await?).await?;
-        let left = match self.embedder.pace() {
+        let reached = self.embedded_to().await?;
+        let done = match self.embedder.pace() {
             // The newest rows of a fast model are embedded when they are searched.
-            Pace::Instant if self.embedded_to().await? >= self.sealed_to().await? => 0,
-            Pace::Instant | Pace::Slow => left,
+            Pace::Instant => reached >= self.sealed_to().await?,
+            // The last rows may be such as nobody searches for.
+            Pace::Slow => self.documents(reached, 1).await?.0.is_empty(),
         };
+        let left = if done { 0 } else { self.store.rows_after(self.owner, self.scope, reached).await? };
         Ok(Progress { embedding: self.handle().to_owned(), done: total - left.min(total), total })
     }
 
@@ -108,6 +116,7 @@ impl Indexer<'_> {
 
     /// Seals the next stretch, if there are documents enough.
     async fn seal_one(&self) -> Result<bool, IndexError> {
+        let _turn = self.turn.acquire().await;
         let after = self.sealed_to().await?;
         if self.store.rows_after(self.owner, self.scope, after).await? < SEGMENT_DOCUMENTS as u64 {
             return Ok(false);
@@ -139,6 +148,7 @@ impl Indexer<'_> {
 
     /// Embeds the next rows: of a fast model only those that are sealed, of a slow one all.
     async fn embed_some(&self) -> Result<bool, IndexError> {
+        let _turn = self.turn.acquire().await;
         let after = self.embedded_to().await?;
         let batch = match self.embedder.pace() {
             Pace::Instant if after >= self.sealed_to().await? => return Ok(false),
@@ -160,6 +170,7 @@ impl Indexer<'_> {
         let dimensions = self.embedder.config().dimensions;
         let mut table = VectorTable::new(dimensions as usize);
         vectors.iter().for_each(|vector| table.push(vector));
+        let numbers: Vec<u64> = documents.iter().map(|document| document.number).collect();
         if table.len() != documents.len() || vectors.iter().any(|vector| vector.len() != dimensions as usize) {
             let detail = format!("not every text got a vector of {dimensions} numbers");
             return Err(IndexError::Embed(EmbedError::Broken { detail }));
@@ -170,7 +181,7 @@ impl Indexer<'_> {
             last,
             documents: documents.len() as u64,
             dimensions,
-            content: table.keep(0),
+            content: table.keep(&numbers),
         })
     }
 

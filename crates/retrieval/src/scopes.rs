@@ -309,14 +309,12 @@ fn add_vectors(index: &mut ScopeIndex, stretch: &storage::VectorStretch) -> Resu
     }
     let start = index.vectors.table.len();
     let end = index.numbers().partition_point(|number| *number <= stretch.last);
-    let count = end.checked_sub(start).ok_or(Damaged)?;
-    if count as u64 != stretch.documents || index.numbers().get(start).is_some_and(|first| *first < stretch.first) {
-        return Err(Damaged);
-    }
+    let rows = index.numbers().get(start..end).ok_or(Damaged)?.to_vec();
     if start == 0 {
         index.vectors.table = VectorTable::new(stretch.dimensions as usize);
     }
-    index.vectors.table.extend(&stretch.content, count)?;
+    let count = usize::try_from(stretch.documents).map_err(|_| Damaged)?;
+    index.vectors.table.extend(&stretch.content, count, &rows)?;
     index.vectors.kept_to = stretch.last;
     Ok(true)
 }

@@ -4,6 +4,7 @@
 //! hand. If the embedding model fails, words alone decide, and the answer says so.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use domain::{
     Timestamp,
 };
 use storage::{SearchScope, Store, StoreError};
+use tokio::sync::Semaphore;
 
 use crate::document::searchable_text;
 use crate::embed::Embedders;
@@ -32,6 +34,8 @@ pub const MAX_RESULTS: usize = 200;
 const MAX_QUERY_CHARS: usize = 8_000;
 /// How long a search waits for the vector of its query.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Scopes that can be indexed at the same time, at most.
+const TURNS: usize = 64;
 
 /// A search in an agent's messages.
 #[derive(Debug, Clone, PartialEq)]
@@ -146,6 +150,8 @@ struct Shared {
     scopes: Scopes,
     embedders: Embedders,
     ingredients: Ingredients,
+    /// Whose turn it is to index a scope. A few scopes share one, so that their number does not grow.
+    turns: [Semaphore; TURNS],
 }
 
 impl Search {
@@ -157,7 +163,8 @@ impl Search {
     /// A searcher that leaves something out, to measure what it adds.
     pub fn with(store: Store, embedders: Embedders, ingredients: Ingredients) -> Self {
         let scopes = Scopes::new(store.clone());
-        Self { shared: Arc::new(Shared { store, scopes, embedders, ingredients }) }
+        let turns = std::array::from_fn(|_| Semaphore::new(1));
+        Self { shared: Arc::new(Shared { store, scopes, embedders, ingredients, turns }) }
     }
 
     /// Searches an agent's messages.
@@ -331,7 +338,7 @@ impl Search {
         told: &mut (dyn FnMut(Progress) -> bool + Send),
     ) -> Result<(), IndexError> {
         let embedder = self.embedder(owner, scope).await?;
-        Indexer { store: &self.shared.store, owner, scope, embedder: &embedder }.run(told).await
+        self.indexer(owner, scope, &embedder).run(told).await
     }
 
     /// Whether an embedding model can be reached.
@@ -342,7 +349,19 @@ impl Search {
     /// How far the vectors of a scope are.
     pub async fn progress(&self, owner: OrganizationId, scope: SearchScope) -> Result<Progress, IndexError> {
         let embedder = self.embedder(owner, scope).await?;
-        Ok(Indexer { store: &self.shared.store, owner, scope, embedder: &embedder }.progress().await?)
+        Ok(self.indexer(owner, scope, &embedder).progress().await?)
+    }
+
+    fn indexer<'a>(
+        &'a self,
+        owner: OrganizationId,
+        scope: SearchScope,
+        embedder: &'a Arc<dyn Embedder>,
+    ) -> Indexer<'a> {
+        let mut hasher = DefaultHasher::new();
+        scope.hash(&mut hasher);
+        let turn = &self.shared.turns[hasher.finish() as usize % TURNS];
+        Indexer { store: &self.shared.store, owner, scope, embedder, turn }
     }
 
     /// Forgets what is in memory of a scope, so that it is read anew.

@@ -1,7 +1,7 @@
 //! Vectors as they are kept and compared: one byte a number, with a scale for each vector.
 //!
-//! Kept layout: the format, the numbers of all vectors, then each vector's scale as little-endian f32, then the store's
-//! fingerprint. Comparing is exact over all vectors: a scan of a million takes a few hundredths of a second, and
+//! Kept layout, little-endian: the format, the row of each vector as u64, the numbers of all vectors, each vector's scale
+//! as f32, the store's fingerprint. The rows are kept because some may be deleted before or after they were embedded. Comparing is exact over all vectors: a scan of a million takes a few hundredths of a second, and
 //! nothing has to be built or kept in balance.
 
 use simsimd::SpatialSimilarity;
@@ -10,7 +10,7 @@ use storage::{sealed, unsealed};
 use crate::segment::Damaged;
 
 /// The version of what is kept.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 /// Vectors of a chunk.
 const CHUNK: usize = 4_096;
@@ -77,29 +77,38 @@ impl VectorTable {
         &mut self.chunks[last]
     }
 
-    /// Adds what [`Self::keep`] wrote, if it holds so many vectors.
-    pub(crate) fn extend(&mut self, bytes: &[u8], count: usize) -> Result<(), Damaged> {
+    /// Adds the vectors of these rows from what [`Self::keep`] wrote, which holds so many. A row that it does not have
+    /// was deleted when it was made: it gets a vector that is near to nothing. What it has of other rows is left out.
+    pub(crate) fn extend(&mut self, bytes: &[u8], count: usize, rows: &[u64]) -> Result<(), Damaged> {
         let (format, rest) = unsealed(bytes).and_then(<[u8]>::split_first).ok_or(Damaged)?;
-        let numbers = count.checked_mul(self.dimensions).ok_or(Damaged)?;
-        if *format != FORMAT || rest.len() != numbers + count * 4 {
+        let length = self.dimensions.checked_add(12).and_then(|each| count.checked_mul(each)).ok_or(Damaged)?;
+        if *format != FORMAT || rest.len() != length {
             return Err(Damaged);
         }
-        let (numbers, scales) = rest.split_at(numbers);
-        for vector in numbers.chunks_exact(self.dimensions.max(1)) {
-            self.chunk().extend(vector.iter().map(|byte| byte.cast_signed()));
+        let (kept, rest) = rest.split_at(count * 8);
+        let (numbers, scales) = rest.split_at(count * self.dimensions);
+        let mut vectors = kept.as_chunks::<8>().0.iter().zip(scales.as_chunks::<4>().0).enumerate().peekable();
+        for row in rows {
+            while vectors.next_if(|(_, (kept, _))| u64::from_le_bytes(**kept) < *row).is_some() {}
+            match vectors.next_if(|(_, (kept, _))| u64::from_le_bytes(**kept) == *row) {
+                Some((place, (_, scale))) => {
+                    let numbers = &numbers[place * self.dimensions..][..self.dimensions];
+                    self.chunk().extend(numbers.iter().map(|byte| byte.cast_signed()));
+                    self.scales.push(f32::from_le_bytes(*scale));
+                }
+                None => self.push(&[]),
+            }
         }
-        self.scales.extend(scales.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)));
         Ok(())
     }
 
-    /// The vectors from `from` on, as bytes to keep.
-    pub(crate) fn keep(&self, from: usize) -> Vec<u8> {
-        let scales = self.scales.get(from..).unwrap_or_default();
-        let mut out = Vec::with_capacity(scales.len() * (self.dimensions + 4) + 9);
+    /// All vectors as bytes to keep; `rows` are the numbers of their rows.
+    pub(crate) fn keep(&self, rows: &[u64]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.len() * (self.dimensions + 12) + 9);
         out.push(FORMAT);
-        let numbers = self.chunks.iter().flatten().skip(from * self.dimensions);
-        out.extend(numbers.map(|number| number.cast_unsigned()));
-        scales.iter().for_each(|scale| out.extend(scale.to_le_bytes()));
+        rows.iter().for_each(|row| out.extend(row.to_le_bytes()));
+        out.extend(self.chunks.iter().flatten().map(|number| number.cast_unsigned()));
+        self.scales.iter().for_each(|scale| out.extend(scale.to_le_bytes()));
         sealed(out)
     }
 
@@ -161,19 +170,35 @@ mod tests {
     #[test]
     fn what_is_kept_reads_back() {
         let mut again = VectorTable::new(3);
-        again.extend(&table().keep(0), 3).unwrap();
-        again.extend(&table().keep(2), 1).unwrap();
-        assert_eq!(cosines(&again, [1.0, 1.0, 0.0]), [0.7, 1.0, -0.3, -0.3]);
+        again.extend(&table().keep(&[2, 5, 9]), 3, &[2, 5, 9]).unwrap();
+        assert_eq!(cosines(&again, [1.0, 1.0, 0.0]), [0.7, 1.0, -0.3]);
+    }
+
+    #[test]
+    fn vectors_belong_to_rows() {
+        let kept = table().keep(&[2, 5, 9]);
+        for (rows, expected) in [
+            // Rows that were deleted after they were embedded, and rows that were deleted before.
+            (&[5][..], &[1.0][..]),
+            (&[2, 9], &[0.7, -0.3]),
+            (&[1, 2, 5, 6, 9, 10], &[0.0, 0.7, 1.0, 0.0, -0.3, 0.0]),
+            (&[], &[]),
+        ] {
+            let mut again = VectorTable::new(3);
+            again.extend(&kept, 3, rows).unwrap();
+            assert_eq!(cosines(&again, [1.0, 1.0, 0.0]), expected, "{rows:?}");
+        }
     }
 
     #[test]
     fn damaged_bytes_are_noticed() {
-        let mut kept = table().keep(0);
-        assert_eq!(VectorTable::new(3).extend(&kept, 2), Err(Damaged));
-        assert_eq!(VectorTable::new(4).extend(&kept, 3), Err(Damaged));
+        let rows = [2, 5, 9];
+        let mut kept = table().keep(&rows);
+        assert_eq!(VectorTable::new(3).extend(&kept, 2, &rows), Err(Damaged));
+        assert_eq!(VectorTable::new(4).extend(&kept, 3, &rows), Err(Damaged));
         kept[4] ^= 1;
-        assert_eq!(VectorTable::new(3).extend(&kept, 3), Err(Damaged));
-        assert_eq!(VectorTable::new(3).extend(&[], 0), Err(Damaged));
+        assert_eq!(VectorTable::new(3).extend(&kept, 3, &rows), Err(Damaged));
+        assert_eq!(VectorTable::new(3).extend(&[], 0, &rows), Err(Damaged));
     }
 
     #[test]

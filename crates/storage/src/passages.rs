@@ -64,9 +64,6 @@ impl Store {
         owner: OrganizationId,
         filter: &PassageFilter,
     ) -> Result<Vec<Arc<Passage>>, StoreError> {
-        if filter.archives.is_empty() {
-            return Ok(Vec::new());
-        }
         let filter = filter.clone();
         self.read(move |db| db.consistently(|db| list(db, owner, &filter))).await
     }
@@ -120,6 +117,13 @@ impl Store {
 }
 
 fn list(db: &Db, owner: OrganizationId, filter: &PassageFilter) -> Result<Vec<Arc<Passage>>, StoreError> {
+    let (newer, older) = if filter.ascending { (filter.after, filter.before) } else { (filter.before, filter.after) };
+    let number = |cursor: Option<PassageId>| cursor.map(|cursor| number_of(db, owner, cursor)).transpose();
+    // A cursor that leads nowhere is told even where there is nothing to list.
+    let (newer, older) = (number(newer)?, number(older)?);
+    if filter.archives.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut query = Query::new(concat!("select ", passage_columns!(), " from passage p where p.organization_id = "));
     query.bind_id(owner.as_bytes()).push(" and p.archive_id in (");
     query.bind_ids(filter.archives.iter().map(ArchiveId::as_bytes)).push(")");
@@ -133,10 +137,9 @@ fn list(db: &Db, owner: OrganizationId, filter: &PassageFilter) -> Result<Vec<Ar
         query.push(" and p.created_at < ").bind(micros(until));
     }
     push_tags(&mut query, filter);
-    let (newer, older) = if filter.ascending { (filter.after, filter.before) } else { (filter.before, filter.after) };
     for (cursor, comparison) in [(newer, " > "), (older, " < ")] {
         let Some(cursor) = cursor else { continue };
-        query.push(" and p.number").push(comparison).bind(whole(number_of(db, owner, cursor)?));
+        query.push(" and p.number").push(comparison).bind(whole(cursor));
     }
     let direction = if filter.ascending { "asc" } else { "desc" };
     query.push(&format!(" order by p.number {direction} limit ")).bind(i64::from(filter.limit));

@@ -13,6 +13,7 @@ mod guide_search;
 mod house;
 mod long_conversation;
 mod one_owner;
+mod reembedding;
 mod side_by_side;
 mod strace;
 mod terminal;

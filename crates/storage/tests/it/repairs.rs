@@ -1,8 +1,9 @@
 //! What a check finds, and what a repair makes right. The damage is done past the store, as a fault or a hand would.
 
-use storage::{Area, BlockEditor, Problem, Store};
+use domain::{Archive, ArchiveId, ModelHandle, Passage, PassageId, VectorDbProvider};
+use storage::{Area, BlockEditor, Change, Problem, SearchScope, Segment, Store, VectorStretch, sealed};
 
-use crate::house::{House, at};
+use crate::house::{Home, House, at};
 
 fn areas(problems: &[Problem]) -> Vec<Area> {
     problems.iter().map(|problem| problem.area).collect()
@@ -114,4 +115,116 @@ async fn what_can_not_be_made_from_rows_is_told_and_left() {
     assert!(before.iter().all(|problem| !problem.can_be_repaired()));
     store.repair(at(9)).await.unwrap();
     assert_eq!(store.check().await.unwrap().problems, before);
+}
+
+/// An archive of the agent with two passages.
+async fn shelf(house: &House, home: Home) -> Archive {
+    let archive = Archive {
+        id: ArchiveId::random(),
+        organization: house.owner(),
+        created_by: house.me.user,
+        name: "shelf".to_owned(),
+        description: None,
+        embedding: ModelHandle::parse("builtin/embedding").unwrap(),
+        vector_db_provider: VectorDbProvider::Native,
+        metadata: serde_json::Map::new(),
+        created_at: at(0),
+        updated_at: at(0),
+    };
+    let passage = |text: &str, tags: &[&str]| {
+        std::sync::Arc::new(Passage {
+            id: PassageId::random(),
+            organization: house.owner(),
+            created_by: house.me.user,
+            archive: archive.id,
+            number: 0,
+            text: text.into(),
+            tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+            metadata: serde_json::Map::new(),
+            created_at: at(5),
+        })
+    };
+    let changes = [
+        Change::InsertArchive(Box::new(archive.clone())),
+        Change::AttachArchive { agent: home.agent, archive: archive.id },
+        Change::InsertPassages(vec![passage("Tea at four.", &["food", "day"]), passage("Rain.", &["day"])]),
+    ];
+    house.apply(changes).await.unwrap();
+    archive
+}
+
+#[tokio::test]
+async fn what_archives_count_is_corrected() {
+    let house = House::new();
+    let home = house.new_home("ada").await;
+    let shelf = shelf(&house, home).await;
+    assert_eq!(house.store.check().await.unwrap().problems, []);
+    house.store.clone().close().await;
+    for damage in [
+        "update archive set passage_count = 9",
+        "update archive_tag set passage_count = 7 where tag = 'day'",
+        "insert into archive_tag (archive_id, tag, passage_count) select id, 'ghost', 1 from archive",
+        "delete from archive_tag where tag = 'food'",
+    ] {
+        house.raw().execute_batch(damage).unwrap();
+        let store = again(&house);
+        let problems = store.check().await.unwrap().problems;
+        let expected = format!("archive `{}` counts other passages or tags than it has", shelf.id);
+        assert_eq!(problems, [Problem { area: Area::Derived, text: expected }], "{damage}");
+        let done = store.repair(at(9)).await.unwrap();
+        assert_eq!(done[1..], ["counted passages and tags of 1 archive"], "{damage}");
+        assert_eq!(store.check().await.unwrap().problems, [], "{damage}");
+        let archival = store.snapshot(house.owner(), home.agent, home.conversation).await.unwrap().archival;
+        assert_eq!((archival.passages, archival.tags.join(" ").as_str()), (2, "day food"), "{damage}");
+        store.close().await;
+    }
+}
+
+/// What is kept of an agent's messages: two stretches of words, and three of vectors of one model and one of another.
+async fn indexed(house: &House, scope: SearchScope) {
+    let word = |first, last| {
+        let segment = Box::new(Segment { first, last, documents: 2, content: sealed(vec![1, 2, 3]) });
+        Change::InsertSegment { scope, segment }
+    };
+    let vector = |embedding: &str, first, last| {
+        let (embedding, content) = (embedding.to_owned(), sealed(vec![4, 5, 6]));
+        let vectors = Box::new(VectorStretch { embedding, first, last, documents: 2, dimensions: 3, content });
+        Change::InsertVectors { scope, vectors }
+    };
+    let vectors = [vector("a/x", 1, 2), vector("a/x", 3, 4), vector("a/x", 5, 6), vector("b/y", 1, 4)];
+    house.apply([word(1, 2), word(3, 4)].into_iter().chain(vectors)).await.unwrap();
+}
+
+#[tokio::test]
+async fn damaged_stretches_of_the_search_index_go_and_sound_vectors_stay() {
+    for (damage, told, vectors) in [
+        ("update search_segment set content = zeroblob(11) where first_number = 3", "words", [6, 4]),
+        ("update search_segment set last_number = 3 where first_number = 1", "words", [6, 4]),
+        ("update search_segment set content = x'' where first_number = 1", "words", [6, 4]),
+        ("update search_vectors set content = zeroblob(11) where first_number = 3", "vectors", [2, 4]),
+        ("update search_vectors set last_number = 9 where embedding = 'a/x' and first_number = 3", "vectors", [9, 4]),
+    ] {
+        let house = House::new();
+        let home = house.new_home("ada").await;
+        house.say(home, &["one", "two", "three", "four", "five", "six"]).await;
+        let scope = SearchScope::Recall(home.agent);
+        indexed(&house, scope).await;
+        assert_eq!(house.store.check().await.unwrap().problems, []);
+        house.store.clone().close().await;
+        house.raw().execute_batch(damage).unwrap();
+        let store = again(&house);
+        let text = format!("a stretch of the search index ({told}) is damaged or overlaps another");
+        let problems = store.check().await.unwrap().problems;
+        assert_eq!(problems, [Problem { area: Area::Search, text }], "{damage}");
+        assert!(problems[0].can_be_repaired());
+        let done = store.repair(at(9)).await.unwrap();
+        assert!(done[1].starts_with("threw away, to be made again from the rows, the index of "), "{done:?}");
+        assert_eq!(store.check().await.unwrap().problems, [], "{damage}");
+        // Words cost nothing to index again, so all of them go.
+        assert_eq!(store.indexed_to(house.owner(), scope).await.unwrap(), 0, "{damage}");
+        let mut coverage = store.coverage(house.owner(), scope).await.unwrap();
+        coverage.sort_by(|one, other| one.embedding.cmp(&other.embedding));
+        let reached: Vec<(&str, u64)> = coverage.iter().map(|one| (one.embedding.as_str(), one.last)).collect();
+        assert_eq!(reached, [("a/x", vectors[0]), ("b/y", vectors[1])], "{damage}");
+    }
 }
