@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use domain::seams::embedder::{EmbedError, Embedder, Pace};
 use domain::{Actor, OrganizationId, Timestamp};
-use storage::{Change, Commit, SearchScope, Segment, Store, StoreError, VectorStretch};
+use storage::{Change, Commit, Coverage, SearchScope, Segment, Store, StoreError, VectorStretch};
 use tokio::sync::Semaphore;
 
 use crate::document::Document;
@@ -36,6 +36,18 @@ pub enum IndexError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Embed(#[from] EmbedError),
+}
+
+/// The embedding model that a scope's owner named. Fails where the owner has no such scope.
+pub(crate) async fn named_embedding(
+    store: &Store,
+    owner: OrganizationId,
+    scope: SearchScope,
+) -> Result<Option<String>, StoreError> {
+    Ok(match scope {
+        SearchScope::Recall(agent) => store.agent(owner, agent).await?.embedding.clone(),
+        SearchScope::Archive(archive) => Some(store.archive(owner, archive).await?.embedding.to_string()),
+    })
 }
 
 /// A commit of the index's own upkeep.
@@ -187,9 +199,12 @@ impl Indexer<'_> {
 
     /// Vectors of other models are of no use once this one's are complete.
     async fn drop_others(&self) -> Result<(), IndexError> {
+        // A model that stands in for the named one, which may be back tomorrow, must not cost that one's vectors.
+        let named = named_embedding(self.store, self.owner, self.scope).await?;
+        let used = |one: &Coverage| one.embedding == self.handle() || Some(&one.embedding) == named.as_ref();
         let coverage = self.store.coverage(self.owner, self.scope).await?;
         let mut commit = upkeep(self.owner);
-        for other in coverage.into_iter().filter(|one| one.embedding != self.handle()) {
+        for other in coverage.into_iter().filter(|one| !used(one)) {
             commit.changes.push(Change::DropVectors { scope: self.scope, embedding: other.embedding });
         }
         if !commit.changes.is_empty() {

@@ -167,7 +167,7 @@ impl Refresh<'_> {
             if added.is_err() {
                 tracing::warn!(scope = ?self.scope, "the search index is damaged and is made again from the rows");
                 *self.loaded.write() = ScopeIndex::default();
-                return self.change(Change::DropIndex(self.scope)).await;
+                return self.change(Change::DropSegments(self.scope)).await;
             }
         }
     }

@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 use crate::document::searchable_text;
 use crate::embed::Embedders;
 use crate::index::ScopeIndex;
-use crate::indexer::{IndexError, Indexer, Progress};
+use crate::indexer::{IndexError, Indexer, Progress, named_embedding};
 use crate::question::Question;
 use crate::rank::{Filter, Ingredients, Looked, first_look};
 use crate::scopes::{Loaded, Scopes, blocking};
@@ -254,12 +254,8 @@ impl Search {
         owner: OrganizationId,
         scope: SearchScope,
     ) -> Result<Arc<dyn Embedder>, IndexError> {
-        let Shared { store, embedders, .. } = &*self.shared;
-        let named = match scope {
-            SearchScope::Recall(agent) => store.agent(owner, agent).await?.embedding.clone(),
-            SearchScope::Archive(archive) => Some(store.archive(owner, archive).await?.embedding.to_string()),
-        };
-        Ok(embedders.for_agent(named.as_deref()).await?)
+        let named = named_embedding(&self.shared.store, owner, scope).await?;
+        Ok(self.shared.embedders.for_agent(named.as_deref()).await?)
     }
 
     /// How the query becomes a vector that can be compared with those of this model.

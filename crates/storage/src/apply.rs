@@ -233,6 +233,7 @@ impl Progress {
             Change::InsertSegment { scope: of, segment } => search_index::insert_segment(scope, *of, segment),
             Change::InsertVectors { scope: of, vectors } => search_index::insert_vectors(scope, *of, vectors),
             Change::DropVectors { scope: of, embedding } => search_index::drop_vectors(scope, *of, embedding),
+            Change::DropSegments(of) => search_index::drop_segments(scope, *of),
             Change::DropIndex(of) => search_index::drop_scope(scope, of.as_bytes()),
             // `apply` and `apply_member` take all others.
             _ => Ok(()),

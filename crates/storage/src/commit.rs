@@ -114,6 +114,8 @@ pub enum Change {
         scope: SearchScope,
         embedding: String,
     },
+    /// Removes the postings of a scope, which cost nothing to make again.
+    DropSegments(SearchScope),
     /// Removes all that is indexed of a scope; it is made again from the rows.
     DropIndex(SearchScope),
     /// New messages, numbered by the store in this order.

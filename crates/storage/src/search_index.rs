@@ -256,6 +256,12 @@ pub(crate) fn drop_vectors(scope: &Scope<'_>, of: SearchScope, embedding: &str) 
     scope.db.execute(SQL, params![of.as_bytes(), embedding, scope.owner_bytes()]).map(drop)
 }
 
+/// Removes the postings of a scope.
+pub(crate) fn drop_segments(scope: &Scope<'_>, of: SearchScope) -> Result<(), StoreError> {
+    const SQL: &str = "delete from search_segment where scope_id = $1 and organization_id = $2";
+    scope.db.execute(SQL, params![of.as_bytes(), scope.owner_bytes()]).map(drop)
+}
+
 /// Removes all that is indexed of a scope.
 pub(crate) fn drop_scope(scope: &Scope<'_>, of: &[u8; 16]) -> Result<(), StoreError> {
     const SQL: [&str; 3] = [

@@ -46,8 +46,8 @@ pub(crate) async fn go_on(
     Ok(Json(report(&door, actor, agent).await?))
 }
 
-/// Makes the agent and its archives use a model that can be reached. Searches go on with the old vectors until the new
-/// ones are complete.
+/// Makes the agent and its archives use a model that can be reached. Searches go on with the old vectors where those are
+/// kept and reach further; rows without vectors are found by their words meanwhile.
 async fn choose(door: &ConsoleApi, actor: Actor, agent: AgentId, model: &str) -> Result<(), ConsoleError> {
     let handle = ModelHandle::parse(model).map_err(|error| ConsoleError::invalid(error.to_string()))?;
     door.search.check_embedding(&handle).await?;

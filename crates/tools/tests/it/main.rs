@@ -1,0 +1,5 @@
+//! The search tools through the seam, on a real store.
+
+mod archival;
+mod house;
+mod recall;
