@@ -11,6 +11,7 @@ mod embeddings;
 mod first_light;
 mod house;
 mod long_conversation;
+mod measuring;
 mod one_owner;
 mod reembedding;
 mod side_by_side;
