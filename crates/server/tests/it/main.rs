@@ -12,6 +12,7 @@ mod first_light;
 mod guide_search;
 mod house;
 mod long_conversation;
+mod measuring;
 mod one_owner;
 mod reembedding;
 mod side_by_side;
