@@ -88,6 +88,18 @@ async fn check_kept(client: &Client, agent: &str, turns: usize) -> Result<()> {
         ensure!(said(&turn(number)), "turn {number} is still there");
         ensure!(said(&format!("Noted, that was turn {number}.")), "its answer is still there");
     }
+    check_found(client, agent).await
+}
+
+/// The agent itself finds what was said first, long after it left the window.
+async fn check_found(client: &Client, agent: &str) -> Result<()> {
+    let query = json!({"query": "where is the key of the boathouse?"});
+    let text = format!("Look it up. [[tool:conversation_search {query}]][[say:Found.]]");
+    let answer = say(client, agent, &text).await?.ok()?;
+    let messages = answer["messages"].as_array().context("messages")?;
+    let returned = messages.iter().find_map(|one| one["tool_return"].as_str()).context("a tool's return")?;
+    let found: Value = serde_json::from_str(returned)?;
+    ensure!(found["results"][0]["content"] == FIRST_FACT, "{found}");
     Ok(())
 }
 
