@@ -234,7 +234,6 @@ impl Progress {
             Change::InsertVectors { scope: of, vectors } => search_index::insert_vectors(scope, *of, vectors),
             Change::DropVectors { scope: of, embedding } => search_index::drop_vectors(scope, *of, embedding),
             Change::DropSegments(of) => search_index::drop_segments(scope, *of),
-            Change::DropIndex(of) => search_index::drop_scope(scope, of.as_bytes()),
             // `apply` and `apply_member` take all others.
             _ => Ok(()),
         }

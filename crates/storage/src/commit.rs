@@ -116,8 +116,6 @@ pub enum Change {
     },
     /// Removes the postings of a scope, which cost nothing to make again.
     DropSegments(SearchScope),
-    /// Removes all that is indexed of a scope; it is made again from the rows.
-    DropIndex(SearchScope),
     /// New messages, numbered by the store in this order.
     InsertMessages(Vec<Arc<Message>>),
     /// Rewrites the content of a message in place: the system message when its memory section changed.
