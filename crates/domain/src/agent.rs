@@ -3,8 +3,10 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use crate::conversation::Conversation;
 use crate::ids::{AgentId, ConversationId, OrganizationId, UserId};
 use crate::model_config::{LlmConfig, ResponseFormat};
+use crate::owner::Actor;
 use crate::run::StopReason;
 use crate::tool_rule::ToolRule;
 
@@ -112,4 +114,47 @@ pub struct Agent {
     pub last_stop_reason: Option<StopReason>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+impl Agent {
+    /// An agent that answers in plain words, with nothing but a name and a model, and its default conversation.
+    pub fn plain(owner: Actor, name: impl Into<String>, llm_config: LlmConfig, at: Timestamp) -> (Self, Conversation) {
+        let (id, default_conversation) = (AgentId::random(), ConversationId::random());
+        let agent = Self {
+            id,
+            organization: owner.organization,
+            created_by: owner.user,
+            name: name.into(),
+            description: None,
+            kind: AgentType::LettaV1,
+            system: String::new(),
+            llm_config,
+            embedding: None,
+            response_format: None,
+            compaction_settings: None,
+            tool_rules: Vec::new(),
+            tags: Vec::new(),
+            metadata: Map::new(),
+            timezone: "UTC".to_owned(),
+            message_buffer_autoclear: false,
+            max_files_open: 5,
+            per_file_view_window_char_limit: 50_000,
+            hidden: false,
+            default_conversation,
+            last_run_completion: None,
+            last_stop_reason: None,
+            created_at: at,
+            updated_at: at,
+        };
+        let conversation = Conversation {
+            id: default_conversation,
+            organization: owner.organization,
+            agent: id,
+            identity: None,
+            summary: None,
+            created_at: at,
+            updated_at: at,
+        };
+        (agent, conversation)
+    }
 }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use domain::archive::Archive;
 use domain::{
-    Actor, Agent, AgentId, AgentType, ArchiveId, ContentPart, Conversation, ConversationId, LlmConfig, Message,
-    MessageId, ModelHandle, Passage, PassageId, Role, Timestamp, VectorDbProvider,
+    Actor, Agent, AgentId, ArchiveId, ContentPart, ConversationId, LlmConfig, Message, MessageId, ModelHandle, Passage,
+    PassageId, Role, Timestamp, VectorDbProvider,
 };
 use retrieval::Search;
 use retrieval::embed::Embedders;
@@ -69,7 +69,9 @@ async fn main() {
     let count: usize = arguments.next().expect("a count").parse().expect("a number");
     let store = Store::open(&StoreConfig::at(path), Timestamp::now()).expect("a store");
     let actor = Actor::default_user();
-    let (agent, conversation) = agent(actor, &kind);
+    let model = LlmConfig::new(ModelHandle::builtin("guide"), "guide", 32_000);
+    let (mut agent, conversation) = Agent::plain(actor, format!("filled with {kind}"), model, Timestamp::now());
+    agent.system = "You are measured.".to_owned();
     let (id, at) = (agent.id, conversation.id);
     let commit = Commit::new(actor, Timestamp::now())
         .with(Change::InsertAgent(Box::new(agent)))
@@ -85,47 +87,6 @@ async fn main() {
     search.index(actor.organization, scope, &mut |_| true).await.expect("an index");
     store.close().await;
     writeln!(std::io::stdout(), "{id}").expect("standard output");
-}
-
-fn agent(actor: Actor, kind: &str) -> (Agent, Conversation) {
-    let now = Timestamp::now();
-    let (id, conversation) = (AgentId::random(), ConversationId::random());
-    let agent = Agent {
-        id,
-        organization: actor.organization,
-        created_by: actor.user,
-        name: format!("filled with {kind} {id}"),
-        description: None,
-        kind: AgentType::LettaV1,
-        system: "You are measured.".to_owned(),
-        llm_config: LlmConfig::new(ModelHandle::builtin("guide"), "guide", 32_000),
-        embedding: None,
-        response_format: None,
-        compaction_settings: None,
-        tool_rules: Vec::new(),
-        tags: Vec::new(),
-        metadata: serde_json::Map::new(),
-        timezone: "UTC".to_owned(),
-        message_buffer_autoclear: false,
-        max_files_open: 5,
-        per_file_view_window_char_limit: 50_000,
-        hidden: false,
-        default_conversation: conversation,
-        last_run_completion: None,
-        last_stop_reason: None,
-        created_at: now,
-        updated_at: now,
-    };
-    let conversation = Conversation {
-        id: conversation,
-        organization: actor.organization,
-        agent: id,
-        identity: None,
-        summary: None,
-        created_at: now,
-        updated_at: now,
-    };
-    (agent, conversation)
 }
 
 async fn fill_messages(store: &Store, actor: Actor, (agent, conversation): (AgentId, ConversationId), count: usize) {

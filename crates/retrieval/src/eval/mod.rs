@@ -9,9 +9,10 @@ mod set;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use domain::model_config::DEFAULT_CONTEXT_WINDOW;
 use domain::{
-    Actor, Agent, AgentId, AgentType, ContentPart, Conversation, ConversationId, LlmConfig, Message, MessageId,
-    ModelHandle, OrganizationId, Role, Timestamp,
+    Actor, Agent, AgentId, ContentPart, Conversation, ConversationId, LlmConfig, Message, MessageId, ModelHandle,
+    OrganizationId, Role, Timestamp,
 };
 use storage::{Change, Commit, SearchScope, Store, StoreError};
 
@@ -124,48 +125,9 @@ pub async fn measure(search: &Search, stored: &Stored<'_>, mut done: impl FnMut(
 }
 
 fn agent(actor: Actor, sample: &Sample) -> (Agent, Conversation) {
-    let (id, conversation) = (AgentId::random(), ConversationId::random());
     let at = sample.turns.first().map_or(Timestamp::UNIX_EPOCH, |turn| turn.at);
-    let agent = Agent {
-        id,
-        organization: actor.organization,
-        created_by: actor.user,
-        name: sample.name.clone(),
-        description: None,
-        kind: AgentType::LettaV1,
-        system: String::new(),
-        llm_config: LlmConfig::new(
-            ModelHandle::builtin("guide"),
-            "guide",
-            domain::model_config::DEFAULT_CONTEXT_WINDOW,
-        ),
-        embedding: None,
-        response_format: None,
-        compaction_settings: None,
-        tool_rules: Vec::new(),
-        tags: Vec::new(),
-        metadata: serde_json::Map::new(),
-        timezone: "UTC".to_owned(),
-        message_buffer_autoclear: false,
-        max_files_open: 1,
-        per_file_view_window_char_limit: 1,
-        hidden: false,
-        default_conversation: conversation,
-        last_run_completion: None,
-        last_stop_reason: None,
-        created_at: at,
-        updated_at: at,
-    };
-    let conversation = Conversation {
-        id: conversation,
-        organization: actor.organization,
-        agent: id,
-        identity: None,
-        summary: None,
-        created_at: at,
-        updated_at: at,
-    };
-    (agent, conversation)
+    let model = LlmConfig::new(ModelHandle::builtin("guide"), "guide", DEFAULT_CONTEXT_WINDOW);
+    Agent::plain(actor, sample.name.as_str(), model, at)
 }
 
 fn message(actor: Actor, agent: AgentId, conversation: ConversationId, turn: &Turn) -> Message {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use domain::{
-    Actor, Agent, AgentId, AgentType, ContentPart, Conversation, ConversationId, Identity, IdentityId, LlmConfig,
-    Message, MessageId, ModelHandle, OrganizationId, Role, Timestamp,
+    Actor, Agent, AgentId, ContentPart, Conversation, ConversationId, Identity, IdentityId, LlmConfig, Message,
+    MessageId, ModelHandle, OrganizationId, Role, Timestamp,
 };
 use retrieval::embed::Embedders;
 use retrieval::{RecallQuery, Search};
@@ -56,35 +56,10 @@ impl House {
     }
 
     pub(crate) async fn agent(&self) -> Talk {
-        let (id, conversation) = (AgentId::random(), ConversationId::random());
-        let talk = Talk { agent: id, conversation, identity: None };
-        let agent = Agent {
-            id,
-            organization: self.me.organization,
-            created_by: self.me.user,
-            name: "ada".to_owned(),
-            description: None,
-            kind: AgentType::LettaV1,
-            system: String::new(),
-            llm_config: LlmConfig::new(ModelHandle::builtin("guide"), "guide", 32_000),
-            embedding: None,
-            response_format: None,
-            compaction_settings: None,
-            tool_rules: Vec::new(),
-            tags: Vec::new(),
-            metadata: serde_json::Map::new(),
-            timezone: "UTC".to_owned(),
-            message_buffer_autoclear: false,
-            max_files_open: 5,
-            per_file_view_window_char_limit: 1_000,
-            hidden: false,
-            default_conversation: conversation,
-            last_run_completion: None,
-            last_stop_reason: None,
-            created_at: at(0),
-            updated_at: at(0),
-        };
-        self.apply([Change::InsertAgent(Box::new(agent)), self.conversation(talk)]).await;
+        let model = LlmConfig::new(ModelHandle::builtin("guide"), "guide", 32_000);
+        let (agent, conversation) = Agent::plain(self.me, "ada", model, at(0));
+        let talk = Talk { agent: agent.id, conversation: conversation.id, identity: None };
+        self.apply([Change::InsertAgent(Box::new(agent)), Change::InsertConversation(Box::new(conversation))]).await;
         talk
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use domain::seams::tool_executor::{ArchivalChange, ToolExecutor, ToolInvocation, ToolOutcome};
 use domain::{
-    Actor, Agent, AgentId, AgentSnapshot, AgentType, Archival, ContentPart, Conversation, ConversationId, LlmConfig,
-    Memory, Message, MessageId, ModelHandle, Role, RunId, Timestamp, ToolCall, ToolId, ToolStatus,
+    Actor, Agent, AgentSnapshot, Archival, ContentPart, LlmConfig, Memory, Message, MessageId, ModelHandle, Role,
+    RunId, Timestamp, ToolCall, ToolId, ToolStatus,
 };
 use retrieval::Search;
 use retrieval::embed::Embedders;
@@ -42,42 +42,10 @@ impl House {
     }
 
     pub(crate) async fn agent(&self) -> AgentSnapshot {
-        let (id, conversation) = (AgentId::random(), ConversationId::random());
-        let agent = Agent {
-            id,
-            organization: self.me.organization,
-            created_by: self.me.user,
-            name: "ada".to_owned(),
-            description: None,
-            kind: AgentType::LettaV1,
-            system: String::new(),
-            llm_config: LlmConfig::new(ModelHandle::builtin("guide"), "guide", 32_000),
-            embedding: None,
-            response_format: None,
-            compaction_settings: None,
-            tool_rules: Vec::new(),
-            tags: Vec::new(),
-            metadata: serde_json::Map::new(),
-            timezone: "America/New_York".to_owned(),
-            message_buffer_autoclear: false,
-            max_files_open: 5,
-            per_file_view_window_char_limit: 1_000,
-            hidden: false,
-            default_conversation: conversation,
-            last_run_completion: None,
-            last_stop_reason: None,
-            created_at: noon(),
-            updated_at: noon(),
-        };
-        let talk = Conversation {
-            id: conversation,
-            organization: self.me.organization,
-            agent: id,
-            identity: None,
-            summary: None,
-            created_at: noon(),
-            updated_at: noon(),
-        };
+        let model = LlmConfig::new(ModelHandle::builtin("guide"), "guide", 32_000);
+        let (mut agent, talk) = Agent::plain(self.me, "ada", model, noon());
+        agent.timezone = "America/New_York".to_owned();
+        let conversation = talk.id;
         self.apply([Change::InsertAgent(Box::new(agent.clone())), Change::InsertConversation(Box::new(talk))]).await;
         AgentSnapshot {
             agent: Arc::new(agent),
