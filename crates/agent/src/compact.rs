@@ -275,6 +275,7 @@ impl Compactor<'_> {
             otid: None,
             run: None,
             step: None,
+            standing: domain::Standing::Kept,
             created_at: at,
         })
     }

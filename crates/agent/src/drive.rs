@@ -21,7 +21,7 @@ use crate::open_step::{OpenStep, context, name_calls};
 use crate::plan::{PlannedCall, Verdict};
 use crate::render::{SystemMessage, model_request, system_message};
 use crate::step_commit::{RunRow, StepChanges, StepEdits, step_row};
-use crate::step_loop::{Ask, Next, Reply, Returned, StepClose, StepLoop};
+use crate::step_loop::{Ask, DEFAULT_MAX_STEPS, Next, Reply, Returned, StepClose, StepLoop};
 use crate::step_messages::StepFrame;
 use crate::summarise::FindSummariser;
 
@@ -112,7 +112,8 @@ impl Driver<'_> {
         let mut snapshot = self.snapshot().await?;
         let agent = &snapshot.agent;
         let rules = RuleSolver::new(agent.tool_rules.clone());
-        let mut steps = StepLoop::new(agent.kind.loop_policy(), rules, self.input.max_steps);
+        let max_steps = self.input.options.max_steps.unwrap_or(DEFAULT_MAX_STEPS);
+        let mut steps = StepLoop::new(agent.kind.loop_policy(), rules, max_steps);
         loop {
             let ask = match steps.decide(&snapshot.tools) {
                 Next::CallModel(ask) => ask,
@@ -157,7 +158,7 @@ impl Driver<'_> {
         let mut open = OpenStep::new(at);
         if steps.steps() == 0 {
             let frame = StepFrame { input: &self.input, step: open.id, zone: &snapshot.agent.timezone, at };
-            open.given = self.input.messages.iter().map(|message| Arc::new(frame.input(message))).collect();
+            open.given = self.input.opening.messages.iter().map(|message| Arc::new(frame.input(message))).collect();
             let spent = self.compactor().catch_up(snapshot).await?;
             self.compacted(snapshot, spent).await?;
         }

@@ -21,7 +21,7 @@ mod step_messages;
 mod summarise;
 
 pub use drive::{RunPorts, drive};
-pub use input::{InputMessage, RunInput, RunPermit};
+pub use input::{InputMessage, Opening, RunInput, RunOptions, RunPermit};
 pub use listener::EventSink;
 pub use meter::TokenMeter;
 pub use overview::context_overview;

@@ -23,6 +23,7 @@ fn said(role: Role, text: &str) -> Arc<Message> {
         otid: None,
         run: None,
         step: None,
+        standing: domain::Standing::Kept,
         created_at: Timestamp::UNIX_EPOCH,
     })
 }

@@ -41,6 +41,7 @@ impl StepFrame<'_> {
             otid: None,
             run: Some(self.run()),
             step: Some(self.step),
+            standing: domain::Standing::Kept,
             created_at: self.at,
         }
     }

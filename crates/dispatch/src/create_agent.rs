@@ -183,6 +183,7 @@ fn first_messages(agent: &Arc<Agent>, spec: &AgentSpec, blocks: &[NewBlock], now
     let snapshot = AgentSnapshot {
         agent: agent.clone(),
         conversation: agent.default_conversation,
+        identity: None,
         memory,
         tools: Arc::new([]),
         context: Arc::default(),
@@ -230,6 +231,7 @@ fn stored(agent: &Agent, message: InitialMessage, now: Timestamp) -> Message {
         otid: None,
         run: None,
         step: None,
+        standing: domain::Standing::Kept,
         created_at: now,
     }
 }

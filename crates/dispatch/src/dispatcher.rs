@@ -124,8 +124,8 @@ impl Dispatcher {
             agent: request.agent,
             conversation,
             identity: request.identity,
-            messages: request.input,
-            max_steps: request.max_steps.unwrap_or(agent::step_loop::DEFAULT_MAX_STEPS),
+            opening: request.opening,
+            options: request.options,
             background: false,
         };
         let sink = EventSink::new(sender, request.detail == Detail::Pieces);
@@ -154,13 +154,13 @@ impl Dispatcher {
 
 fn check(request: &RunRequest) -> Result<(), SubmitError> {
     let bad = |text: &str| Err(SubmitError::BadInput(text.to_owned()));
-    if request.input.is_empty() {
+    if request.opening.messages.is_empty() {
         return bad("there is no message to answer");
     }
-    if request.input.len() > MAX_INPUT_MESSAGES {
+    if request.opening.messages.len() > MAX_INPUT_MESSAGES {
         return Err(SubmitError::BadInput(format!("more than {MAX_INPUT_MESSAGES} messages in one request")));
     }
-    for message in &request.input {
+    for message in &request.opening.messages {
         let mut texts = message.content.iter().filter_map(domain::ContentPart::as_text);
         if !texts.clone().any(|text| !text.trim().is_empty()) {
             return bad("a message has no text");
@@ -169,7 +169,7 @@ fn check(request: &RunRequest) -> Result<(), SubmitError> {
             return bad("a message can't hold NUL characters");
         }
     }
-    match request.max_steps {
+    match request.options.max_steps {
         Some(0) => bad("max_steps must be at least 1"),
         Some(steps) if steps > MAX_STEPS_CAP => {
             Err(SubmitError::BadInput(format!("max_steps can't be more than {MAX_STEPS_CAP}")))

@@ -7,7 +7,9 @@ use domain::{Actor, AgentId, ConversationId, IdentityId, RunId};
 use tokio::sync::mpsc;
 use tokio_util::sync::DropGuard;
 
-pub use agent::input::InputMessage;
+pub use agent::input::{
+    ClientReturn, ClientToolChoice, ClientTools, InputMessage, Opening, PastMessage, RequestMark, RunOptions,
+};
 
 /// Whether a run outlives its watcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,10 +37,8 @@ pub struct RunRequest {
     /// None means the agent's default conversation.
     pub conversation: Option<ConversationId>,
     pub identity: Option<IdentityId>,
-    /// At least one message.
-    pub input: Vec<InputMessage>,
-    /// None means the default of 50.
-    pub max_steps: Option<u32>,
+    pub opening: Opening,
+    pub options: RunOptions,
     pub lifetime: Lifetime,
     pub detail: Detail,
 }

@@ -101,6 +101,8 @@ macro_rules! typed_ids {
 typed_ids! {
     /// An agent.
     AgentId = "agent";
+    /// A key that opens doors.
+    ApiKeyId = "key";
     /// An archive of passages.
     ArchiveId = "archive";
     /// A memory block.

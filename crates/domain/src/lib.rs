@@ -18,6 +18,7 @@ pub mod model_config;
 pub mod owner;
 pub mod run;
 pub mod seams;
+pub mod session;
 pub mod snapshot;
 pub mod step;
 pub mod tool;
@@ -32,15 +33,16 @@ pub use conversation::Conversation;
 pub use embedding::EmbeddingConfig;
 pub use identity::Identity;
 pub use ids::{
-    AgentId, ArchiveId, BlockId, ConversationId, IdError, IdentityId, MessageId, OrganizationId, PassageId, RunId,
-    StepId, ToolId, UserId,
+    AgentId, ApiKeyId, ArchiveId, BlockId, ConversationId, IdError, IdentityId, MessageId, OrganizationId, PassageId,
+    RunId, StepId, ToolId, UserId,
 };
 pub use jiff::Timestamp;
 pub use memory::{Memory, MemoryChange};
-pub use message::{ContentPart, Message, Role, ToolCall, ToolReturn, ToolStatus};
+pub use message::{ContentPart, Message, Role, Standing, ToolCall, ToolReturn, ToolStatus};
 pub use model_config::{LlmConfig, ModelHandle, ResponseFormat};
-pub use owner::{Actor, Organization, User};
+pub use owner::{Actor, Caller, Organization, User};
 pub use run::{Run, RunStatus, StopReason};
+pub use session::{Digest, Session, SessionRequest};
 pub use snapshot::AgentSnapshot;
 pub use step::{Step, StepStatus};
 pub use tool::{Tool, ToolType};

@@ -122,6 +122,34 @@ pub struct ToolReturn {
     pub text: Arc<str>,
 }
 
+/// Whether a message is part of what the agent remembers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Standing {
+    /// It was said, and a search finds it.
+    #[default]
+    Kept,
+    /// The client went back to before it. It stays, and a search finds it only if asked to.
+    Superseded,
+    /// A client's example of how to answer: part of the context, never of what is remembered.
+    Example,
+}
+
+impl Standing {
+    /// The word that the store uses.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Superseded => "superseded",
+            Self::Example => "example",
+        }
+    }
+
+    /// The standing of that name.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Kept, Self::Superseded, Self::Example].into_iter().find(|standing| standing.as_str() == text)
+    }
+}
+
 /// A message, kept for ever.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
@@ -146,6 +174,7 @@ pub struct Message {
     pub otid: Option<Arc<str>>,
     pub run: Option<RunId>,
     pub step: Option<StepId>,
+    pub standing: Standing,
     pub created_at: Timestamp,
 }
 

@@ -2,9 +2,11 @@
 //!
 //! Every row belongs to an organisation and every query carries it. An [`Actor`] is the proof that a request was let in.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
-use crate::ids::{OrganizationId, UserId};
+use crate::ids::{AgentId, ApiKeyId, OrganizationId, UserId};
 
 /// A tenant: nothing of one organisation is visible to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +30,22 @@ pub struct User {
 pub struct Actor {
     pub user: UserId,
     pub organization: OrganizationId,
+}
+
+/// With which key a request came, and what that key opens. Made by the server after authentication, and by nobody else.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Caller {
+    /// None is the operator's own key, or no key where none is wanted.
+    pub key: Option<ApiKeyId>,
+    /// The agents that it may talk to; None means all of the organisation's.
+    pub agents: Option<Arc<[AgentId]>>,
+}
+
+impl Caller {
+    /// Whether it may talk to `agent`.
+    pub fn may_use(&self, agent: AgentId) -> bool {
+        self.agents.as_ref().is_none_or(|agents| agents.contains(&agent))
+    }
 }
 
 /// The bytes of `00000000-0000-4000-8000-000000000000`, which clients know as the default user and organisation.

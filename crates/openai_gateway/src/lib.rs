@@ -3,6 +3,7 @@
 //! It translates and decides nothing. What is private (reasoning, heartbeats, internal tools) never leaves through it.
 
 mod agent_by_name;
+pub mod config;
 pub mod error;
 mod routes;
 mod wire;

@@ -70,6 +70,7 @@ fn blank(number: u64) -> Message {
         otid: None,
         run: None,
         step: Some(StepId::from_bytes([4; 16])),
+        standing: domain::Standing::Kept,
         created_at: Timestamp::UNIX_EPOCH,
     }
 }

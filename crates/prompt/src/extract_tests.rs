@@ -24,6 +24,7 @@ fn said(role: Role, day: i64, text: &str) -> Arc<Message> {
         otid: None,
         run: None,
         step: Some(StepId::from_bytes([4; 16])),
+        standing: domain::Standing::Kept,
         created_at: start + jiff::SignedDuration::from_hours(24 * day),
     })
 }

@@ -25,6 +25,7 @@ fn message(role: Role, text: &str) -> Message {
         otid: None,
         run: None,
         step: Some(StepId::from_bytes([4; 16])),
+        standing: domain::Standing::Kept,
         created_at: at,
     }
 }

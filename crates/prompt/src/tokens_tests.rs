@@ -31,6 +31,7 @@ fn message(role: Role, content: Vec<ContentPart>) -> Message {
         otid: None,
         run: None,
         step: None,
+        standing: domain::Standing::Kept,
         created_at: Timestamp::UNIX_EPOCH,
     }
 }

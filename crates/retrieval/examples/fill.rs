@@ -111,6 +111,7 @@ async fn fill_messages(store: &Store, actor: Actor, (agent, conversation): (Agen
                 otid: None,
                 run: None,
                 step: None,
+                standing: domain::Standing::Kept,
                 created_at: Timestamp::from_second(seconds).expect("a time"),
             })
         });

@@ -101,6 +101,7 @@ impl Cache {
         Some(AgentSnapshot {
             agent: shared.agent.clone(),
             conversation,
+            identity: None,
             memory: shared.memory.clone(),
             tools: shared.tools.clone(),
             context: own.context.clone(),

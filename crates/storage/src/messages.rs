@@ -127,6 +127,7 @@ pub(crate) fn read(row: &mut Columns<'_>) -> Result<Arc<Message>, StoreError> {
         otid: row.get()?,
         run: row.optional_id()?,
         step: row.optional_id()?,
+        standing: domain::Standing::Kept,
         created_at: row.time()?,
     }))
 }

@@ -43,6 +43,7 @@ fn load(
     Ok(AgentSnapshot {
         agent: shared,
         conversation,
+        identity: None,
         memory: Memory::new(blocks::of_agent(db, owner, agent)?),
         tools: tools::of_agent(db, owner, agent)?.into(),
         context: Arc::new(conversations::load_context(db, owner, conversation)?),

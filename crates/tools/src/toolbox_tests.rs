@@ -33,6 +33,7 @@ fn memory() -> Memory {
 fn snapshot() -> AgentSnapshot {
     let Actor { user, organization } = Actor::default_user();
     let conversation = ConversationId::random();
+    identity: None,
     let handle = ModelHandle::parse("builtin/guide").expect("a good handle");
     let agent = Agent {
         id: AgentId::random(),

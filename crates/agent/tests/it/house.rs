@@ -6,7 +6,9 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use agent::events::RunEvent;
-use agent::{EventSink, FindSummariser, InputMessage, RunInput, RunPermit, RunPorts, TokenMeter, drive};
+use agent::{
+    EventSink, FindSummariser, InputMessage, Opening, RunInput, RunOptions, RunPermit, RunPorts, TokenMeter, drive,
+};
 use domain::block::BlockDraft;
 use domain::seams::chat_model::ChatModel;
 use domain::seams::tool_executor::ToolExecutor;
@@ -299,8 +301,8 @@ impl House {
             agent: self.agent,
             conversation: self.conversation,
             identity: None,
-            messages: vec![message],
-            max_steps: self.max_steps,
+            opening: Opening::messages(vec![message]),
+            options: RunOptions { max_steps: Some(self.max_steps), ..RunOptions::default() },
             background: false,
         };
         Box::pin(drive(input, &ports, &EventSink::new(sender, self.pieces), &RunPermit::new(()))).await

@@ -42,6 +42,25 @@ pub enum ToolChoice {
     Function(Arc<str>),
 }
 
+/// How one request wants its answer, where it differs from the agent's own settings. Empty means as the agent is set.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sampling {
+    pub temperature: Option<f64>,
+    pub top_p: Option<f64>,
+    pub max_output_tokens: Option<u32>,
+    /// Texts that end the answer when the model writes them.
+    pub stop: Vec<String>,
+    pub seed: Option<i64>,
+    pub presence_penalty: Option<f64>,
+    pub frequency_penalty: Option<f64>,
+    pub logit_bias: Option<Value>,
+    pub reasoning_effort: Option<String>,
+    pub verbosity: Option<String>,
+    pub response_format: Option<ResponseFormat>,
+    /// An opaque name of the caller, for the vendor's abuse checks.
+    pub user: Option<String>,
+}
+
 /// One question to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {

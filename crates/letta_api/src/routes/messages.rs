@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use dispatch::events::{Finished, RunEvent};
-use dispatch::request::{Detail, Lifetime, RunHandle, RunRequest};
+use dispatch::request::{Detail, Lifetime, Opening, RunHandle, RunOptions, RunRequest};
 use domain::{Actor, AgentId, Message};
 use serde::Serialize;
 use storage::{MessageFilter, Store};
@@ -56,8 +56,8 @@ async fn answer(door: &LettaApi, actor: Actor, agent: AgentId, request: MessageR
         agent,
         conversation: None,
         identity: None,
-        input,
-        max_steps,
+        opening: Opening::messages(input),
+        options: RunOptions { max_steps, ..RunOptions::default() },
         lifetime: Lifetime::Foreground,
         detail: if streaming == Streaming::Tokens { Detail::Pieces } else { Detail::Steps },
     };

@@ -25,6 +25,7 @@ fn message(role: Role) -> Message {
         otid: None,
         run: None,
         step: None,
+        standing: domain::Standing::Kept,
         created_at: Timestamp::UNIX_EPOCH,
     }
 }

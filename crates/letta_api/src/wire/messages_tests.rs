@@ -22,6 +22,7 @@ fn message(role: Role) -> Message {
         otid: None,
         run: Some(RunId::random()),
         step: Some(StepId::random()),
+        standing: domain::Standing::Kept,
         created_at: Timestamp::UNIX_EPOCH,
     }
 }

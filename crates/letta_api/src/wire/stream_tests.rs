@@ -27,6 +27,7 @@ fn message(id: MessageId) -> Arc<Message> {
         otid: None,
         run: None,
         step: None,
+        standing: domain::Standing::Kept,
         created_at: Timestamp::UNIX_EPOCH,
     })
 }

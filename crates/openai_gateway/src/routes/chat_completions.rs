@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use bytes::Bytes;
 use dispatch::events::{Finished, PieceKind, RunEvent};
-use dispatch::request::{Burst, Detail, InputMessage, Lifetime, RunHandle, RunRequest};
+use dispatch::request::{Burst, Detail, InputMessage, Lifetime, Opening, RunHandle, RunOptions, RunRequest};
 use domain::{Actor, MessageId, Role};
 use tokio::time::timeout;
 
@@ -47,8 +47,8 @@ pub(crate) async fn create(
             agent,
             conversation: None,
             identity: None,
-            input: vec![input],
-            max_steps: None,
+            opening: Opening::messages(vec![input]),
+            options: RunOptions::default(),
             lifetime: Lifetime::Foreground,
             detail: if request.stream { Detail::Pieces } else { Detail::Steps },
         })

@@ -47,6 +47,7 @@ fn message(draft: InitialMessage) -> Arc<Message> {
         otid: None,
         run: None,
         step: None,
+        standing: domain::Standing::Kept,
         created_at: at(),
     })
 }

@@ -147,6 +147,7 @@ fn message(actor: Actor, agent: AgentId, conversation: ConversationId, turn: &Tu
         otid: None,
         run: None,
         step: None,
+        standing: domain::Standing::Kept,
         created_at: turn.at,
     }
 }

@@ -115,6 +115,7 @@ impl House {
             otid: None,
             run: None,
             step: None,
+            standing: domain::Standing::Kept,
             created_at: at(i64::try_from(place).unwrap() * 30),
         }
     }

@@ -213,6 +213,7 @@ pub(crate) fn message(me: Actor, home: Home, text: &str) -> Arc<Message> {
         run: None,
         step: None,
         // Not a whole microsecond: what is kept in memory must be what the file can hold.
+        standing: domain::Standing::Kept,
         created_at: Timestamp::from_nanosecond(at(2).as_nanosecond() + 345).unwrap(),
     })
 }

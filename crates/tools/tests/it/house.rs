@@ -50,6 +50,7 @@ impl House {
         AgentSnapshot {
             agent: Arc::new(agent),
             conversation,
+            identity: None,
             memory: Memory::default(),
             tools: Arc::new([]),
             context: Arc::default(),
@@ -138,6 +139,7 @@ impl<'a> Said<'a> {
             otid: None,
             run: self.run,
             step: None,
+            standing: domain::Standing::Kept,
             created_at: self.at.parse().unwrap(),
         }
     }
