@@ -33,7 +33,6 @@ fn memory() -> Memory {
 fn snapshot() -> AgentSnapshot {
     let Actor { user, organization } = Actor::default_user();
     let conversation = ConversationId::random();
-    identity: None,
     let handle = ModelHandle::parse("builtin/guide").expect("a good handle");
     let agent = Agent {
         id: AgentId::random(),
@@ -64,6 +63,7 @@ fn snapshot() -> AgentSnapshot {
     AgentSnapshot {
         agent: Arc::new(agent),
         conversation,
+        identity: None,
         memory: memory(),
         tools: Arc::new([]),
         context: Arc::default(),
