@@ -1,22 +1,44 @@
-//! The request body of `POST /v1/chat/completions`, as far as an agent needs it.
+//! The request body of `POST /v1/chat/completions`.
 
-use std::sync::Arc;
-
-use domain::ContentPart;
+use domain::seams::chat_model::Sampling;
 use serde_json::{Map, Value};
 
-use super::{fields, missing, model, wrong_type};
+use super::chat_messages::{ClientMessage, messages};
+use super::chat_tools::{RequestTools, tools};
+use super::sampling::{refuse_unsupported, sampling};
+use super::{fields, flag, model, optional_flag, wrong_type};
 use crate::error::ApiError;
 
-/// What is asked of an agent.
+/// Characters of a name for a person, a session or a key that are taken.
+const MAX_NAME: usize = 512;
+/// Results in `tool_results`.
+const MAX_RESULTS: usize = 128;
+
+/// A result of a client's tool outside of the messages, as some clients send it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LooseResult {
+    pub(crate) tool_call_id: String,
+    pub(crate) text: String,
+}
+
+/// What is asked.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ChatRequest {
     pub(crate) model: String,
-    /// The newest user message: the agent remembers the ones before it.
-    pub(crate) content: Arc<[ContentPart]>,
-    pub(crate) name: Option<String>,
+    pub(crate) messages: Vec<ClientMessage>,
+    pub(crate) results: Vec<LooseResult>,
+    pub(crate) tools: RequestTools,
+    pub(crate) sampling: Sampling,
     pub(crate) stream: bool,
     pub(crate) include_usage: bool,
+    /// `user`, else `safety_identifier`.
+    pub(crate) person: Option<String>,
+    /// `metadata.session_id`.
+    pub(crate) session_id: Option<String>,
+    pub(crate) prompt_cache_key: Option<String>,
+    /// `store: false` or `metadata.ephemeral`: nothing of it is to be kept.
+    pub(crate) ephemeral: bool,
+    pub(crate) metadata: Map<String, Value>,
 }
 
 impl ChatRequest {
@@ -24,205 +46,75 @@ impl ChatRequest {
     pub(crate) fn parse(body: &[u8]) -> Result<Self, ApiError> {
         let fields = fields(body)?;
         let model = model(&fields)?;
-        if fields.get("n").is_some_and(|n| !n.is_null() && n.as_u64() != Some(1)) {
-            let text = "An agent gives one answer to a message: `n` can only be 1.";
-            return Err(ApiError::invalid(text, Some("n"), Some("unsupported_value")));
-        }
-        let (content, name) = newest_user_message(&fields)?;
+        refuse_unsupported(&fields)?;
+        let metadata = match fields.get("metadata") {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(metadata)) => metadata.clone(),
+            Some(_) => return Err(wrong_type("metadata", "an object")),
+        };
+        let ephemeral = optional_flag(&fields, "store")? == Some(false)
+            || metadata.get("ephemeral").is_some_and(|value| *value == Value::Bool(true) || value == "true");
+        let person = match name(&fields, "user")? {
+            None => name(&fields, "safety_identifier")?,
+            given => given,
+        };
         let options = fields.get("stream_options").and_then(Value::as_object);
         Ok(Self {
             model,
-            content,
-            name,
+            messages: messages(&fields)?,
+            results: results(&fields)?,
+            tools: tools(&fields)?,
+            sampling: sampling(&fields)?,
             stream: flag(&fields, "stream")?,
-            include_usage: options.and_then(|options| options.get("include_usage")).and_then(Value::as_bool)
-                == Some(true),
+            include_usage: options.and_then(|options| options.get("include_usage")) == Some(&Value::Bool(true)),
+            person,
+            session_id: metadata.get("session_id").and_then(Value::as_str).and_then(named),
+            prompt_cache_key: name(&fields, "prompt_cache_key")?,
+            ephemeral,
+            metadata,
         })
     }
 }
 
-fn newest_user_message(fields: &Map<String, Value>) -> Result<(Arc<[ContentPart]>, Option<String>), ApiError> {
-    let messages = match fields.get("messages") {
-        Some(Value::Array(messages)) => messages,
-        Some(_) => return Err(wrong_type("messages", "an array")),
-        None => return Err(missing("messages")),
-    };
-    if messages.is_empty() {
-        let text = "`messages` is empty: send at least one message with the role `user`.";
-        return Err(ApiError::invalid(text, Some("messages"), Some("invalid_value")));
-    }
-    let mut newest = None;
-    for (index, message) in messages.iter().enumerate() {
-        let role = message.get("role").and_then(Value::as_str);
-        match role {
-            Some("user") => newest = Some((index, message)),
-            Some("system" | "developer" | "assistant" | "tool" | "function") => {}
-            Some(other) => {
-                let text = format!("`messages[{index}].role` can't be `{other}`.");
-                return Err(ApiError::invalid(text, Some("messages"), Some("invalid_value")));
-            }
-            None => {
-                let text = format!("`messages[{index}]` must be an object with a `role`.");
-                return Err(ApiError::invalid(text, Some("messages"), Some("invalid_type")));
-            }
+/// A name that says something.
+fn named(text: &str) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty() && text.len() <= MAX_NAME && !text.contains('\0')).then(|| text.to_owned())
+}
+
+fn name(fields: &Map<String, Value>, param: &'static str) -> Result<Option<String>, ApiError> {
+    match fields.get(param) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if text.len() > MAX_NAME || text.contains('\0') => {
+            let text = format!("`{param}` must have at most {MAX_NAME} bytes and no NUL.");
+            Err(ApiError::invalid(text, Some(param), Some("string_above_max_length")))
         }
+        Some(Value::String(text)) => Ok(named(text)),
+        Some(_) => Err(wrong_type(param, "a string")),
     }
-    let Some((index, message)) = newest else {
-        let text = "No message has the role `user`, so there is nothing to answer.";
-        return Err(ApiError::invalid(text, Some("messages"), Some("invalid_value")));
-    };
-    // The agent has heard the older ones already; what comes after them is nothing that it could be told.
-    let later = messages[index + 1..].iter().filter_map(|message| message.get("role").and_then(Value::as_str));
-    if let Some(role) = later.into_iter().find(|role| !matches!(*role, "system" | "developer")) {
-        let text = format!(
-            "The last message has the role `{role}`: send one with the role `user`. The agent runs its own tools and \
-             takes no results of a client's."
-        );
-        return Err(ApiError::invalid(text, Some("messages"), Some("invalid_value")));
-    }
-    let name = message.get("name").and_then(Value::as_str).map(str::to_owned);
-    Ok((content(message.get("content"), index)?, name))
 }
 
-fn content(content: Option<&Value>, index: usize) -> Result<Arc<[ContentPart]>, ApiError> {
-    let invalid = |text: String, code| ApiError::invalid(text, Some("messages"), Some(code));
-    let parts = match content {
-        Some(Value::String(text)) => vec![ContentPart::text(text.as_str())],
-        Some(Value::Array(parts)) => parts
-            .iter()
-            .map(|part| match (part.get("type").and_then(Value::as_str), part.get("text").and_then(Value::as_str)) {
-                (Some("text"), Some(text)) => Ok(ContentPart::text(text)),
-                (Some("text"), None) => {
-                    Err(invalid(format!("A text part of `messages[{index}]` has no `text`."), "invalid_type"))
-                }
-                (Some(other), _) => {
-                    let shown: String = other.chars().take(40).collect();
-                    Err(invalid(
-                        format!("`messages[{index}]` has a part of type `{shown}`; this server takes text only."),
-                        "unsupported_value",
-                    ))
-                }
-                (None, _) => Err(invalid(format!("A part of `messages[{index}]` has no `type`."), "invalid_type")),
-            })
-            .collect::<Result<Vec<_>, _>>()?,
-        _ => return Err(invalid(format!("`messages[{index}].content` must be a string or parts."), "invalid_type")),
+fn results(fields: &Map<String, Value>) -> Result<Vec<LooseResult>, ApiError> {
+    let wrong = || wrong_type("tool_results", "an array of objects with `tool_call_id` and `result`");
+    let listed = match fields.get("tool_results") {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(listed)) if listed.len() <= MAX_RESULTS => listed,
+        Some(_) => return Err(wrong()),
     };
-    if parts.iter().filter_map(ContentPart::as_text).all(|text| text.trim().is_empty()) {
-        return Err(invalid(format!("`messages[{index}].content` is empty."), "invalid_value"));
-    }
-    Ok(parts.into())
-}
-
-fn flag(fields: &Map<String, Value>, name: &'static str) -> Result<bool, ApiError> {
-    match fields.get(name) {
-        None | Some(Value::Null) => Ok(false),
-        Some(Value::Bool(flag)) => Ok(*flag),
-        Some(_) => Err(wrong_type(name, "true or false")),
-    }
+    listed
+        .iter()
+        .map(|entry| {
+            let id = entry.get("tool_call_id").and_then(Value::as_str).ok_or_else(wrong)?;
+            let text = match entry.get("result") {
+                Some(Value::String(text)) => text.replace('\0', ""),
+                Some(result) => result.to_string(),
+                None => return Err(wrong()),
+            };
+            Ok(LooseResult { tool_call_id: id.to_owned(), text })
+        })
+        .collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use expect_test::{Expect, expect};
-
-    use super::*;
-
-    fn check(body: &str, expected: Expect) {
-        let shown = match ChatRequest::parse(body.as_bytes()) {
-            Ok(request) => {
-                let texts: Vec<&str> = request.content.iter().filter_map(ContentPart::as_text).collect();
-                format!("{} {:?} stream={} usage={}", request.model, texts, request.stream, request.include_usage)
-            }
-            Err(error) => format!("{} {:?} {:?}: {}", error.status.as_u16(), error.param, error.code, error.message),
-        };
-        expected.assert_eq(&shown);
-    }
-
-    #[test]
-    fn the_newest_user_message_is_taken() {
-        check(
-            r#"{"model":"a","messages":[{"role":"system","content":"s"},{"role":"user","content":"one"},
-                {"role":"assistant","content":null,"tool_calls":[]},{"role":"user","content":[{"type":"text","text":"two"},{"type":"text","text":"three"}]}],
-                "stream":true,"stream_options":{"include_usage":true},"temperature":0.1,"unknown":1}"#,
-            expect![[r#"a ["two", "three"] stream=true usage=true"#]],
-        );
-    }
-
-    #[test]
-    fn an_old_question_is_not_asked_again() {
-        for role in ["assistant", "tool"] {
-            let body = format!(
-                r#"{{"model":"a","messages":[{{"role":"user","content":"q"}},{{"role":"{role}","content":"x"}}]}}"#
-            );
-            assert_eq!(ChatRequest::parse(body.as_bytes()).map(drop).unwrap_err().status.as_u16(), 400);
-        }
-        check(
-            r#"{"model":"a","messages":[{"role":"user","content":"q"},{"role":"system","content":"be brief"}]}"#,
-            expect![[r#"a ["q"] stream=false usage=false"#]],
-        );
-    }
-
-    #[test]
-    fn bad_bodies_are_refused_by_name() {
-        check(
-            "{",
-            expect!["400 None None: The body is not valid JSON: EOF while parsing an object at line 1 column 1."],
-        );
-        check("[]", expect![[r#"400 None Some("invalid_type"): The body must be a JSON object."#]]);
-        check(
-            r#"{"messages":[]}"#,
-            expect![[r#"400 Some("model") Some("missing_required_parameter"): Missing required parameter: `model`."#]],
-        );
-        check(r#"{"model":1}"#, expect![[r#"400 Some("model") Some("invalid_type"): `model` must be a string."#]]);
-        check(
-            r#"{"model":"a"}"#,
-            expect![[
-                r#"400 Some("messages") Some("missing_required_parameter"): Missing required parameter: `messages`."#
-            ]],
-        );
-        check(
-            r#"{"model":"a","messages":"hi"}"#,
-            expect![[r#"400 Some("messages") Some("invalid_type"): `messages` must be an array."#]],
-        );
-        check(
-            r#"{"model":"a","messages":[]}"#,
-            expect![[
-                r#"400 Some("messages") Some("invalid_value"): `messages` is empty: send at least one message with the role `user`."#
-            ]],
-        );
-        check(
-            r#"{"model":"a","messages":[7]}"#,
-            expect![[r#"400 Some("messages") Some("invalid_type"): `messages[0]` must be an object with a `role`."#]],
-        );
-        check(
-            r#"{"model":"a","messages":[{"role":"king","content":"x"}]}"#,
-            expect![[r#"400 Some("messages") Some("invalid_value"): `messages[0].role` can't be `king`."#]],
-        );
-        check(
-            r#"{"model":"a","messages":[{"role":"system","content":"x"}]}"#,
-            expect![[
-                r#"400 Some("messages") Some("invalid_value"): No message has the role `user`, so there is nothing to answer."#
-            ]],
-        );
-        check(
-            r#"{"model":"a","messages":[{"role":"user","content":" "}]}"#,
-            expect![[r#"400 Some("messages") Some("invalid_value"): `messages[0].content` is empty."#]],
-        );
-        check(
-            r#"{"model":"a","messages":[{"role":"user","content":[{"type":"image_url"}]}]}"#,
-            expect![[
-                r#"400 Some("messages") Some("unsupported_value"): `messages[0]` has a part of type `image_url`; this server takes text only."#
-            ]],
-        );
-        check(
-            r#"{"model":"a","n":2,"messages":[{"role":"user","content":"x"}]}"#,
-            expect![[
-                r#"400 Some("n") Some("unsupported_value"): An agent gives one answer to a message: `n` can only be 1."#
-            ]],
-        );
-        check(
-            r#"{"model":"a","stream":"yes","messages":[{"role":"user","content":"x"}]}"#,
-            expect![[r#"400 Some("stream") Some("invalid_type"): `stream` must be true or false."#]],
-        );
-    }
-}
+#[path = "chat_request_tests.rs"]
+mod tests;

@@ -1,7 +1,9 @@
 //! The answers of `POST /v1/chat/completions`: one object, or chunks.
 
-use domain::{Message, Role, RunId, StopReason, Usage};
+use domain::{RunId, Usage};
 use serde::Serialize;
+
+use crate::answer::Finish;
 
 /// What all parts of one answer have in common.
 #[derive(Debug, Clone)]
@@ -18,33 +20,31 @@ impl Head {
     }
 }
 
-/// Why the answer ended, in OpenAI's words.
-pub(crate) fn finish_reason(reason: StopReason) -> &'static str {
-    match reason {
-        // A run that was stopped before it was done must not look like one that had nothing more to say.
-        StopReason::MaxTokensExceeded | StopReason::MaxSteps => "length",
-        StopReason::EndTurn
-        | StopReason::Error
-        | StopReason::LlmApiError
-        | StopReason::InvalidLlmResponse
-        | StopReason::InvalidToolCall
-        | StopReason::NoToolCall
-        | StopReason::ToolRule
-        | StopReason::Cancelled
-        | StopReason::InsufficientCredits
-        | StopReason::RequiresApproval
-        | StopReason::ContextWindowOverflowInSystemPrompt => "stop",
-    }
+/// Under which name reasoning is shown beside the content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReasoningField {
+    ReasoningContent,
+    Reasoning,
 }
 
-/// What an agent said in one message: its plain words and those that it sent by tool.
-pub(crate) fn spoken(message: &Message) -> Option<String> {
-    if message.role != Role::Assistant {
-        return None;
-    }
-    let sent = message.tool_calls.iter().filter_map(domain::ToolCall::spoken);
-    let words: Vec<String> = message.texts().map(str::to_owned).chain(sent).filter(|text| !text.is_empty()).collect();
-    (!words.is_empty()).then(|| words.join("\n\n"))
+/// A call of a client's tool, under the client's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ShownCall {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) arguments: String,
+}
+
+/// All that an answer says.
+#[derive(Debug, Clone)]
+pub(crate) struct Told {
+    pub(crate) content: String,
+    pub(crate) reasoning: Option<(ReasoningField, String)>,
+    pub(crate) calls: Vec<ShownCall>,
+    /// The client speaks of functions, not of tools.
+    pub(crate) legacy: bool,
+    pub(crate) finish: Finish,
+    pub(crate) usage: Usage,
 }
 
 #[derive(Serialize)]
@@ -69,23 +69,63 @@ struct Choice<'a> {
 #[derive(Serialize)]
 struct AssistantMessage<'a> {
     role: &'static str,
-    content: &'a str,
+    content: Option<&'a str>,
     refusal: Option<()>,
     annotations: [(); 0],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<CallWire<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_call: Option<FunctionWire<'a>>,
+}
+
+#[derive(Serialize)]
+struct CallWire<'a> {
+    id: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: FunctionWire<'a>,
+}
+
+#[derive(Serialize)]
+struct FunctionWire<'a> {
+    name: &'a str,
+    arguments: &'a str,
 }
 
 impl<'a> Completion<'a> {
     /// The whole answer.
-    pub(crate) fn new(head: &'a Head, content: &'a str, reason: StopReason, usage: Usage) -> Self {
-        let message = AssistantMessage { role: "assistant", content, refusal: None, annotations: [] };
-        let choice = Choice { index: 0, message, logprobs: None, finish_reason: finish_reason(reason) };
+    pub(crate) fn new(head: &'a Head, told: &'a Told) -> Self {
+        let functions = told.calls.iter().map(|call| FunctionWire { name: &call.name, arguments: &call.arguments });
+        let (function_call, tool_calls) = if told.legacy {
+            (functions.take(1).next(), Vec::new())
+        } else {
+            let ids = told.calls.iter().map(|call| call.id.as_str());
+            (None, ids.zip(functions).map(|(id, function)| CallWire { id, kind: "function", function }).collect())
+        };
+        let shown = |field| told.reasoning.as_ref().filter(|(as_field, _)| *as_field == field).map(|(_, text)| &**text);
+        let is_call = !told.calls.is_empty();
+        let message = AssistantMessage {
+            role: "assistant",
+            content: (!is_call || !told.content.is_empty()).then_some(told.content.as_str()),
+            refusal: None,
+            annotations: [],
+            reasoning_content: shown(ReasoningField::ReasoningContent),
+            reasoning: shown(ReasoningField::Reasoning),
+            tool_calls,
+            function_call,
+        };
+        let finish_reason = told.finish.as_str(told.legacy);
         Self {
             id: &head.id,
             object: "chat.completion",
             created: head.created,
             model: &head.model,
-            choices: [choice],
-            usage: usage.into(),
+            choices: [Choice { index: 0, message, logprobs: None, finish_reason }],
+            usage: told.usage.into(),
             system_fingerprint: None,
         }
     }
@@ -127,7 +167,23 @@ impl From<Usage> for UsageWire {
 pub(crate) enum Delta<'a> {
     Role,
     Content(&'a str),
-    Finish(StopReason),
+    Reasoning(ReasoningField, &'a str),
+    /// A call begins; its id is sent once.
+    Call {
+        index: usize,
+        id: &'a str,
+        name: &'a str,
+    },
+    Arguments {
+        index: usize,
+        fragment: &'a str,
+    },
+    /// A call of the old kind begins, or goes on.
+    Function {
+        name: Option<&'a str>,
+        fragment: &'a str,
+    },
+    Finish(&'static str),
     /// The extra chunk that a client asks for by `include_usage`.
     Usage(UsageWire),
 }
@@ -158,24 +214,76 @@ struct DeltaWire<'a> {
     role: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_calls: Option<[CallDelta<'a>; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_call: Option<FunctionDelta<'a>>,
+}
+
+#[derive(Serialize)]
+struct CallDelta<'a> {
+    index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    function: FunctionDelta<'a>,
+}
+
+#[derive(Serialize)]
+struct FunctionDelta<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    arguments: &'a str,
 }
 
 /// One chunk as JSON text.
 pub(crate) fn chunk(head: &Head, delta: Delta<'_>, include_usage: bool) -> Result<String, serde_json::Error> {
-    let choice = |delta, finish_reason| vec![ChunkChoice { index: 0, delta, logprobs: None, finish_reason }];
     let (choices, usage) = match delta {
-        Delta::Role => (choice(DeltaWire { role: Some("assistant"), content: Some("") }, None), None),
-        Delta::Content(text) => (choice(DeltaWire { role: None, content: Some(text) }, None), None),
-        Delta::Finish(reason) => (choice(DeltaWire::default(), Some(finish_reason(reason))), None),
         Delta::Usage(usage) => (Vec::new(), Some(usage)),
+        Delta::Finish(reason) => (choice(DeltaWire::default(), Some(reason)), None),
+        other => (choice(wire(other), None), None),
     };
-    let usage = include_usage.then_some(usage);
     serde_json::to_string(&Chunk {
         id: &head.id,
         object: "chat.completion.chunk",
         created: head.created,
         model: &head.model,
         choices,
-        usage,
+        usage: include_usage.then_some(usage),
     })
+}
+
+fn choice<'a>(delta: DeltaWire<'a>, finish_reason: Option<&'static str>) -> Vec<ChunkChoice<'a>> {
+    vec![ChunkChoice { index: 0, delta, logprobs: None, finish_reason }]
+}
+
+fn wire(delta: Delta<'_>) -> DeltaWire<'_> {
+    let empty = DeltaWire::default();
+    match delta {
+        Delta::Role => DeltaWire { role: Some("assistant"), content: Some(""), ..empty },
+        Delta::Content(text) => DeltaWire { content: Some(text), ..empty },
+        Delta::Reasoning(ReasoningField::ReasoningContent, text) => {
+            DeltaWire { reasoning_content: Some(text), ..empty }
+        }
+        Delta::Reasoning(ReasoningField::Reasoning, text) => DeltaWire { reasoning: Some(text), ..empty },
+        Delta::Call { index, id, name } => {
+            let function = FunctionDelta { name: Some(name), arguments: "" };
+            let call = CallDelta { index, id: Some(id), kind: Some("function"), function };
+            DeltaWire { tool_calls: Some([call]), ..empty }
+        }
+        Delta::Arguments { index, fragment } => {
+            let function = FunctionDelta { name: None, arguments: fragment };
+            DeltaWire { tool_calls: Some([CallDelta { index, id: None, kind: None, function }]), ..empty }
+        }
+        Delta::Function { name, fragment } => {
+            DeltaWire { function_call: Some(FunctionDelta { name, arguments: fragment }), ..empty }
+        }
+        // Those have no delta of their own.
+        Delta::Finish(_) | Delta::Usage(_) => empty,
+    }
 }

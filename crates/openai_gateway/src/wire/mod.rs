@@ -1,8 +1,11 @@
 //! OpenAI's JSON, as its SDKs check it.
 
+pub(crate) mod chat_messages;
 pub(crate) mod chat_request;
 pub(crate) mod chat_response;
+pub(crate) mod chat_tools;
 pub(crate) mod embeddings;
+mod sampling;
 
 use serde_json::{Map, Value};
 
@@ -34,4 +37,20 @@ fn missing(param: &'static str) -> ApiError {
 
 fn wrong_type(param: &'static str, wanted: &str) -> ApiError {
     ApiError::invalid(format!("`{param}` must be {wanted}."), Some(param), Some("invalid_type"))
+}
+
+fn invalid_value(param: &'static str, wanted: &str) -> ApiError {
+    ApiError::invalid(format!("`{param}` must be {wanted}."), Some(param), Some("invalid_value"))
+}
+
+fn optional_flag(fields: &Map<String, Value>, param: &'static str) -> Result<Option<bool>, ApiError> {
+    match fields.get(param) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Bool(flag)) => Ok(Some(*flag)),
+        Some(_) => Err(wrong_type(param, "true or false")),
+    }
+}
+
+fn flag(fields: &Map<String, Value>, param: &'static str) -> Result<bool, ApiError> {
+    Ok(optional_flag(fields, param)?.unwrap_or(false))
 }

@@ -1,0 +1,235 @@
+//! One request to an agent, from its session to its run.
+//!
+//! Everything is decided under the conversation's permit: what is new, whether the client went back, whether the same
+//! request was answered before. Two requests of one session can so never decide by the same state.
+
+use std::sync::Arc;
+
+use dispatch::request::{Detail, InputMessage, Lifetime, Opening, RequestMark, RunOptions, SubmitError};
+use dispatch::{Floor, FloorRequest};
+use domain::agent::LoopPolicy;
+use domain::{Actor, AgentSnapshot, ContentPart, Digest, MessageId, Role, Standing, Timestamp};
+
+use crate::OpenAiGateway;
+use crate::answer::{Manner, Source, Teller};
+use crate::config::MemoryScope;
+use crate::delta::{self, Delta};
+use crate::error::ApiError;
+use crate::history::{Place, place};
+use crate::overlay::{Overlay, Refresh};
+use crate::retry::{Earlier, Repeatable};
+use crate::session_name::{Person, SessionName};
+use crate::sessions::{OpenSession, Wanted};
+use crate::tool_bridge::Bridge;
+use crate::who::Answerer;
+use crate::wire::chat_messages::ClientMessage;
+use crate::wire::chat_request::ChatRequest;
+
+/// What stands before a system text that could not be kept as a block.
+const PREFACE: &str = "Instructions of the application that this conversation comes through:";
+
+/// A request that was understood, and from whom to whom it goes.
+pub(crate) struct Ask {
+    pub(crate) door: OpenAiGateway,
+    pub(crate) actor: Actor,
+    pub(crate) answerer: Box<Answerer>,
+    pub(crate) name: SessionName,
+    pub(crate) person: Option<Person>,
+    pub(crate) repeatable: Repeatable,
+    pub(crate) request: ChatRequest,
+}
+
+/// How a run begins, and whether the mark may carry the client's idempotency key.
+struct Decided {
+    opening: Opening,
+    bridge: Bridge,
+}
+
+impl Ask {
+    /// Waits for the session's turn and begins to answer.
+    pub(crate) async fn begin(self) -> Result<(Source, Teller), ApiError> {
+        self.check()?;
+        let floor = self.floor().await?;
+        // Another request of the session may have changed it while this one waited.
+        let mut open = self.session().await?;
+        let earlier = self.repeatable.earlier(self.store(), self.actor, open.session.conversation).await?;
+        let snapshot = floor.snapshot().await?;
+        if let Earlier::Answered { messages, finished } = earlier {
+            let bridge = self.bridge(&snapshot);
+            return Ok((Source::Earlier { messages, finished }, self.teller(bridge)));
+        }
+        let system = delta::system_text(&self.request.messages);
+        let now = (self.door.clock)();
+        let refresh = Refresh { store: self.store(), actor: self.actor, snapshot: &snapshot, now };
+        let overlay = refresh.apply(&mut open.session, &system, self.answerer.mode).await?;
+        self.door.sessions.keep(open.clone());
+        let delta = Delta::of(&self.request);
+        if delta.is_empty() {
+            let bridge = self.bridge(&snapshot);
+            return Ok((Source::Nothing, self.teller(bridge)));
+        }
+        let mut decided = self.decide(&snapshot, &delta, &earlier).await?;
+        decided.opening.messages = input(overlay, delta.newest);
+        self.run(floor, open, decided)
+    }
+
+    fn store(&self) -> &storage::Store {
+        self.door.dispatcher.store()
+    }
+
+    /// What can't be done for this agent is refused before anything happens.
+    fn check(&self) -> Result<(), ApiError> {
+        let speaks_by_tool = self.answerer.agent.kind.loop_policy() == LoopPolicy::V2;
+        if speaks_by_tool && !self.request.sampling.stop.is_empty() {
+            let text = "`stop` is not supported for this agent: it speaks through a tool, which a stop text would cut.";
+            return Err(ApiError::invalid(text, Some("stop"), Some("unsupported_parameter")));
+        }
+        Ok(())
+    }
+
+    async fn session(&self) -> Result<OpenSession, ApiError> {
+        let wanted = Wanted {
+            actor: self.actor,
+            agent: &self.answerer.agent,
+            name: &self.name,
+            person: self.person.as_ref().filter(|_| self.answerer.memory == MemoryScope::Private),
+            now: (self.door.clock)(),
+        };
+        self.door.sessions.open(self.store(), wanted).await
+    }
+
+    /// The right to run in the session's conversation.
+    async fn floor(&self) -> Result<Floor, ApiError> {
+        let agent = self.answerer.agent.id;
+        let open = self.session().await?;
+        match self.door.dispatcher.floor(self.actor, agent, open.session.conversation).await {
+            // It was deleted behind our back; the next look makes a new one.
+            Err(SubmitError::ConversationNotFound(_)) => {
+                self.door.sessions.forget(&open.session);
+                let open = self.session().await?;
+                Ok(self.door.dispatcher.floor(self.actor, agent, open.session.conversation).await?)
+            }
+            floor => Ok(floor?),
+        }
+    }
+
+    fn bridge(&self, snapshot: &AgentSnapshot) -> Bridge {
+        Bridge::new(&self.request.tools, snapshot.tools.iter().map(|tool| &*tool.name))
+    }
+
+    fn teller(&self, bridge: Bridge) -> Teller {
+        Teller::new(Manner {
+            bridge,
+            reasoning: self.answerer.reasoning,
+            unescape: self.answerer.unescape,
+            legacy: self.request.tools.legacy,
+            one_call: self.request.tools.parallel == Some(false),
+        })
+    }
+
+    /// What is new, given what the session has.
+    async fn decide(
+        &self,
+        snapshot: &AgentSnapshot,
+        delta: &Delta<'_>,
+        earlier: &Earlier,
+    ) -> Result<Decided, ApiError> {
+        let bridge = self.bridge(snapshot);
+        let known = self.known(snapshot, delta).await?;
+        let texts: Vec<Digest> = known.iter().map(|(text, _)| *text).collect();
+        let mut opening = Opening::default();
+        match self.place(delta, &texts) {
+            Place::New => {}
+            Place::Rewind { to } => opening.rewind = known.get(to).map(|(_, message)| *message),
+            Place::Unseen => {
+                // A client that names its chats brings a chat from elsewhere. One that does not has put examples
+                // before its first question.
+                let standing = if self.name.is_explicit() { Standing::Kept } else { Standing::Example };
+                opening.history = delta.history(&bridge, standing);
+            }
+        }
+        let mut idempotency = self.repeatable.idempotency;
+        if let Earlier::Cut { request } = earlier {
+            opening.rewind = Some(*request);
+            idempotency = None;
+        }
+        let unheard = delta.said.iter().filter(|message| !texts.contains(&digest_of(message)));
+        opening.history.extend(unheard.map(|message| delta::past_user(message, Standing::Kept)));
+        let (of_history, of_session) = (delta::waiting(&opening.history), snapshot.waiting_calls());
+        let waiting = match (opening.history.is_empty(), opening.rewind) {
+            (false, _) if !of_history.is_empty() => of_history,
+            (_, Some(_)) => Vec::new(),
+            (_, None) => of_session,
+        };
+        opening.returns = delta.returns(&waiting, &bridge)?;
+        opening.mark =
+            Some(RequestMark { text: delta.newest.map(digest_of), body: Some(self.repeatable.body), idempotency });
+        Ok(Decided { opening, bridge })
+    }
+
+    /// The user messages that the session has, in order, where they matter.
+    async fn known(
+        &self,
+        snapshot: &AgentSnapshot,
+        delta: &Delta<'_>,
+    ) -> Result<Vec<(Digest, MessageId)>, ApiError> {
+        if !delta.has_answers() && delta.said.is_empty() {
+            return Ok(Vec::new());
+        }
+        let requests = self.store().session_requests(self.actor.organization, snapshot.conversation).await?;
+        Ok(requests.into_iter().filter_map(|request| Some((request.text?, request.message))).collect())
+    }
+
+    /// Where the newest message stands in the session.
+    fn place(&self, delta: &Delta<'_>, texts: &[Digest]) -> Place {
+        match delta.newest {
+            // Only a history that shows answers can show that the client went back.
+            _ if !delta.has_answers() => Place::New,
+            None if texts.is_empty() => Place::Unseen,
+            None => Place::New,
+            Some(_) => match place(texts, &delta.earlier(), self.name.is_explicit()) {
+                Place::Rewind { .. } if !self.door.config.follow_edits => Place::New,
+                found => found,
+            },
+        }
+    }
+
+    fn run(self, floor: Floor, open: OpenSession, decided: Decided) -> Result<(Source, Teller), ApiError> {
+        let teller = self.teller(decided.bridge.clone());
+        let options = RunOptions {
+            max_steps: None,
+            client_tools: decided.bridge.client_tools(&self.request.tools),
+            sampling: self.request.sampling,
+        };
+        let handle = floor.run(FloorRequest {
+            identity: open.identity,
+            opening: decided.opening,
+            options,
+            // Whoever sends a key will ask again if the connection breaks, and finds the run then.
+            lifetime: if self.repeatable.idempotency.is_some() { Lifetime::Background } else { Lifetime::Foreground },
+            detail: if self.request.stream { Detail::Pieces } else { Detail::Steps },
+        })?;
+        Ok((Source::Run { handle, first: None }, teller))
+    }
+}
+
+fn digest_of(message: &ClientMessage) -> Digest {
+    crate::session_name::text_digest(&message.text())
+}
+
+/// The new messages: a preface where one is needed, and what the user says.
+fn input(overlay: Overlay, newest: Option<&ClientMessage>) -> Vec<InputMessage> {
+    let message = |role, content: Arc<[ContentPart]>, name| InputMessage { role, content, name, otid: None };
+    let mut messages = Vec::new();
+    if let Overlay::Preface(text) = overlay {
+        let text = format!("{PREFACE}\n\n{text}");
+        messages.push(message(Role::System, Arc::new([ContentPart::text(text)]), None));
+    }
+    messages.extend(newest.map(|newest| message(Role::User, newest.content.clone(), newest.name.clone())));
+    messages
+}
+
+/// The moment before which a repeated request is a new one.
+pub(crate) fn since(now: Timestamp, minutes: i64) -> Timestamp {
+    now.checked_sub(jiff::SignedDuration::from_mins(minutes)).unwrap_or(Timestamp::UNIX_EPOCH)
+}
