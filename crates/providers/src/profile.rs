@@ -45,6 +45,8 @@ pub(crate) struct RequestRules {
     pub(crate) tool_choice_function: bool,
     pub(crate) reasoning_sent_as: Option<ReasoningField>,
     pub(crate) reasoning_effort: EffortRule,
+    /// Whether an answer is sure to have the shape that was asked for.
+    pub(crate) enforces_shapes: bool,
     reasoning_models: Vec<String>,
     not_reasoning_models: Vec<String>,
     no_parallel_field: Vec<String>,
@@ -77,6 +79,7 @@ impl Default for RequestRules {
             tool_choice_function: true,
             reasoning_sent_as: None,
             reasoning_effort: EffortRule::Always,
+            enforces_shapes: false,
             reasoning_models: Vec::new(),
             not_reasoning_models: Vec::new(),
             no_parallel_field: Vec::new(),
