@@ -1,6 +1,6 @@
 //! The scripted model, seen as a `ChatModel`.
 
-use domain::seams::chat_model::ToolChoice;
+use domain::seams::chat_model::{Sampling, ToolChoice};
 use domain::{ConversationId, StepId};
 use expect_test::{Expect, expect};
 use futures_util::StreamExt;
@@ -17,12 +17,7 @@ fn request() -> Arc<ModelRequest> {
         tools: Arc::new([]),
         tool_choice: ToolChoice::Auto,
         parallel_tool_calls: false,
-        temperature: None,
-        max_output_tokens: None,
-        frequency_penalty: None,
-        reasoning_effort: None,
-        response_format: None,
-        user: None,
+        sampling: Sampling::default(),
     })
 }
 

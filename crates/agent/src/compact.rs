@@ -54,7 +54,10 @@ pub(crate) struct Compactor<'a> {
 impl Compactor<'_> {
     pub(crate) fn budget(&self, call: Call<'_>) -> Budget {
         let config = &call.snapshot.agent.llm_config;
-        Budget::new(self.ports.meter.window(&config.handle, config.context_window), call.request.max_output_tokens)
+        Budget::new(
+            self.ports.meter.window(&config.handle, config.context_window),
+            call.request.sampling.max_output_tokens,
+        )
     }
 
     /// How large a call is: in bytes, and in tokens where it may not fit, which is when counting is worth its time.

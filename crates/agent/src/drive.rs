@@ -88,7 +88,7 @@ impl From<ModelError> for Stop {
     }
 }
 
-fn stop_reason(failure: &RunFailure) -> StopReason {
+pub(crate) fn stop_reason(failure: &RunFailure) -> StopReason {
     match failure {
         RunFailure::Model(_) => StopReason::LlmApiError,
         RunFailure::BadReply(_) => StopReason::InvalidLlmResponse,
@@ -187,7 +187,7 @@ impl Driver<'_> {
         let (mut refusals, mut has_room) = (0, false);
         loop {
             let context = self.lay_out(snapshot, open);
-            let request = Arc::new(model_request(snapshot, &context, ask, steps, open.id));
+            let request = Arc::new(model_request(snapshot, &context, ask, (steps, &self.input.options), open.id));
             let call = Call { snapshot, context: &context, request: &request, unstored: open.given.len() };
             let compactor = self.compactor();
             let (weight, measured) = compactor.measure(call).await;

@@ -4,6 +4,7 @@ use domain::AgentSnapshot;
 use prompt::context_overview::{ContextOverview, overview};
 use tools::rules::RuleSolver;
 
+use crate::input::RunOptions;
 use crate::render::{history_options, model_request, system_input};
 use crate::step_loop::{Next, StepLoop};
 
@@ -18,7 +19,9 @@ fn take_apart(snapshot: &AgentSnapshot) -> ContextOverview {
     let rules = RuleSolver::new(agent.tool_rules.clone());
     let mut steps = StepLoop::new(agent.kind.loop_policy(), rules, 1);
     let tools = match steps.decide(&snapshot.tools) {
-        Next::CallModel(ask) => model_request(snapshot, &[], &ask, &steps, domain::StepId::random()).tools,
+        Next::CallModel(ask) => {
+            model_request(snapshot, &[], &ask, (&steps, &RunOptions::default()), domain::StepId::random()).tools
+        }
         Next::RunTools(_) | Next::AskClient(_) | Next::CloseStep(_) | Next::Finish(_) => std::sync::Arc::default(),
     };
     overview(snapshot, &system_input(snapshot), tools, &history_options(&agent.llm_config))

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use domain::agent::LoopPolicy;
-use domain::seams::chat_model::ModelRequest;
+use domain::seams::chat_model::{ModelRequest, Sampling};
 use domain::{AgentSnapshot, ContentPart, LlmConfig, Message, Role, StepId, Timestamp};
 use prompt::history::{HistoryOptions, chat_messages};
 use prompt::system::{Metadata, SystemInput};
 use prompt::tool_specs::{SpecOptions, specs};
 
+use crate::input::RunOptions;
 use crate::step_loop::{Ask, StepLoop};
 
 /// Characters of a tool's return that a model is always shown.
@@ -85,7 +86,7 @@ pub(crate) fn model_request(
     snapshot: &AgentSnapshot,
     context: &[Arc<Message>],
     ask: &Ask,
-    steps: &StepLoop,
+    (steps, options): (&StepLoop, &RunOptions),
     step: StepId,
 ) -> ModelRequest {
     let agent = &snapshot.agent;
@@ -94,11 +95,13 @@ pub(crate) fn model_request(
     let history = history_options(config);
     let is_v2 = policy == LoopPolicy::V2;
     let terminal = |name: &str| steps.is_terminal(name);
+    let sampling = sampling(snapshot, options);
+    let wanted_format = options.sampling.response_format.as_ref().or(agent.response_format.as_ref()).cloned();
     let options = SpecOptions {
         inner_thoughts: config.put_inner_thoughts_in_kwargs,
         request_heartbeat: is_v2,
         terminal: &terminal,
-        response_format: agent.response_format.as_ref(),
+        response_format: wanted_format.as_ref(),
     };
     let offered = snapshot.tools.iter().filter(|tool| ask.allowed.iter().any(|name| **name == *tool.name));
     ModelRequest {
@@ -110,11 +113,31 @@ pub(crate) fn model_request(
         tool_choice: ask.choice.clone(),
         // Rules speak about what follows what, which calls side by side would break.
         parallel_tool_calls: !is_v2 && config.parallel_tool_calls && agent.tool_rules.is_empty(),
+        sampling: sampling.clone(),
+    }
+}
+
+/// How the model is asked in one run. Agents that speak by a tool have the shape of their words in its schema, and no
+/// vendor can stop an answer inside of a call.
+fn sampling(snapshot: &AgentSnapshot, options: &RunOptions) -> Sampling {
+    let agent = &snapshot.agent;
+    let mut sampling = options
+        .sampling
+        .over(Sampling { response_format: agent.response_format.clone(), ..own_sampling(&agent.llm_config) });
+    if agent.kind.loop_policy() == LoopPolicy::V2 {
+        sampling.response_format = None;
+        sampling.stop.clear();
+    }
+    sampling
+}
+
+/// How an agent's model is asked unless a request says otherwise.
+pub fn own_sampling(config: &LlmConfig) -> Sampling {
+    Sampling {
         temperature: config.temperature,
         max_output_tokens: config.max_tokens,
         frequency_penalty: config.frequency_penalty,
         reasoning_effort: config.reasoning_effort.clone(),
-        response_format: if is_v2 { None } else { agent.response_format.clone() },
-        user: None,
+        ..Sampling::default()
     }
 }

@@ -8,7 +8,7 @@ use domain::{ContentPart, Message, MessageId, Role, RunId, StepId, Timestamp, To
 use prompt::{heartbeats, packaging};
 
 use crate::ask_model::Answer;
-use crate::input::{InputMessage, RunInput};
+use crate::input::{InputMessage, PastMessage, RunInput};
 use crate::plan::PlannedCall;
 use crate::step_loop::{Heartbeat, Returned};
 
@@ -56,6 +56,17 @@ impl StepFrame<'_> {
         message.content = input.content.clone();
         message.name = input.name.clone();
         message.otid = input.otid.clone();
+        message
+    }
+
+    /// What was said elsewhere.
+    pub(crate) fn past(&self, past: &PastMessage) -> Message {
+        let mut message = self.message(MessageId::at(self.at), past.role, Vec::new());
+        message.content = past.content.clone();
+        message.tool_calls = past.tool_calls.clone();
+        message.tool_returns = past.tool_returns.clone();
+        message.name = past.name.clone();
+        message.standing = past.standing;
         message
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use domain::agent::LoopPolicy;
 use domain::seams::BoxFuture;
-use domain::seams::chat_model::{ChatModel, ModelError, ModelRequest, ToolChoice};
+use domain::seams::chat_model::{ChatModel, ModelError, ModelRequest, Sampling, ToolChoice};
 use domain::{
     CompactionSettings, ConversationId, LlmConfig, Message, MessageId, ModelHandle, StepId, Timestamp, Usage,
 };
@@ -139,12 +139,12 @@ impl Asking<'_> {
             tools: Arc::default(),
             tool_choice: ToolChoice::Auto,
             parallel_tool_calls: false,
-            temperature: wanted.temperature.or(Some(TEMPERATURE)),
-            max_output_tokens: wanted.max_output_tokens,
-            frequency_penalty: None,
-            reasoning_effort: wanted.reasoning_effort.clone(),
-            response_format: None,
-            user: None,
+            sampling: Sampling {
+                temperature: wanted.temperature.or(Some(TEMPERATURE)),
+                max_output_tokens: wanted.max_output_tokens,
+                reasoning_effort: wanted.reasoning_effort.clone(),
+                ..Sampling::default()
+            },
         };
         let sink = EventSink::silent();
         let mut listener = Listener::new(Hearing {

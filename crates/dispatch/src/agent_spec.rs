@@ -1,6 +1,7 @@
 //! What a door may say about an agent that it makes or changes. Everything left out is decided here, not by doors.
 
 use domain::{AgentId, AgentType, BlockError, BlockId, ResponseFormat, ToolId, ToolRule};
+use prompt::base_prompts::PromptKey;
 use serde_json::{Map, Value};
 
 use crate::request::InputMessage;
@@ -30,6 +31,8 @@ pub struct ModelSettings {
     pub reasoning_effort: Option<String>,
     pub max_reasoning_tokens: Option<u32>,
     pub parallel_tool_calls: Option<bool>,
+    /// Whether a V3 agent writes its thoughts into its calls where its model has no reasoning of its own.
+    pub thinks_in_calls: Option<bool>,
 }
 
 /// A new agent.
@@ -53,6 +56,8 @@ pub struct AgentSpec {
     pub include_base_tools: Option<bool>,
     pub include_base_tool_rules: Option<bool>,
     pub system: Option<String>,
+    /// The base prompt where `system` gives none; None means the prompt of its kind.
+    pub base_prompt: Option<PromptKey>,
     pub tags: Vec<String>,
     pub metadata: Map<String, Value>,
     pub timezone: Option<String>,

@@ -14,7 +14,7 @@ use tools::catalog::{self, MemoryVariant};
 
 use crate::agent_spec::{AgentError, AgentSpec, BlockSpec};
 use crate::dispatcher::Dispatcher;
-use crate::model_choice::llm_config;
+use crate::model_choice::{llm_config, settle_thoughts};
 use crate::names::name_for;
 use crate::request::InputMessage;
 
@@ -40,9 +40,7 @@ impl Dispatcher {
         let model =
             spec.model.as_deref().ok_or_else(|| invalid("Must specify either model or llm_config in request"))?;
         let mut config = llm_config(self.models(), model, &spec.model_settings).await?;
-        if kind == AgentType::LettaV1 {
-            config.put_inner_thoughts_in_kwargs = false;
-        }
+        settle_thoughts(&mut config, kind);
         let tools = self.tools_for(actor, kind, &spec, &config).await?;
         let blocks = self.blocks_for(actor, &spec, now).await?;
         let agent = self.agent_of(actor, kind, spec.clone(), (config, now));
@@ -56,7 +54,7 @@ impl Dispatcher {
     fn agent_of(&self, actor: Actor, kind: AgentType, spec: AgentSpec, made: (LlmConfig, Timestamp)) -> Agent {
         let (llm_config, now) = made;
         let id = AgentId::random();
-        let key = PromptKey::for_agent(kind);
+        let key = spec.base_prompt.unwrap_or_else(|| PromptKey::for_agent(kind));
         let overridden = self.inner.config.system_prompts.get(key.name()).cloned();
         Agent {
             id,

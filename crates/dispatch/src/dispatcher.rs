@@ -1,31 +1,22 @@
 //! The waist of the house: every door asks here, and every run starts here.
 
 use std::collections::BTreeMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use agent::events::{Finished, RunEvent, RunFailure};
-use agent::{EventSink, RunInput, RunPermit, RunPorts, TokenMeter, drive};
+use agent::{RunInput, TokenMeter};
 use domain::seams::tool_executor::ToolExecutor;
-use domain::{Agent, RunId, StopReason, Timestamp, Usage};
-use futures_util::FutureExt;
+use domain::{Actor, AgentId, ConversationId, RunId, Timestamp};
 use providers::Registry;
 use storage::{Store, StoreError};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::permits::{Lines, Place, QueueLimits};
-use crate::request::{Detail, Lifetime, RunHandle, RunRequest, SubmitError};
-use crate::summarisers::summarisers;
-
-/// Events that a slow watcher may be behind before its run waits for it.
-const EVENT_BUFFER: usize = 256;
-/// The most steps that a caller may ask for.
-const MAX_STEPS_CAP: u32 = 1_000;
-/// The most messages that a caller may bring at once.
-const MAX_INPUT_MESSAGES: usize = 1_000;
+use crate::check::check;
+use crate::open_run::{Entry, begin};
+use crate::permits::{Lines, QueueLimits};
+use crate::request::{RunHandle, RunRequest, SubmitError};
 
 /// Settings of the dispatcher.
 #[derive(Debug, Clone, Default)]
@@ -46,13 +37,13 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) models: Registry,
     pub(crate) clock: fn() -> Timestamp,
-    toolbox: Arc<dyn ToolExecutor>,
+    pub(crate) toolbox: Arc<dyn ToolExecutor>,
     pub(crate) meter: Arc<TokenMeter>,
     /// Held by whoever looks at archives to decide what to change.
     pub(crate) archives_turn: Semaphore,
-    lines: Lines,
-    tasks: TaskTracker,
-    stopping: CancellationToken,
+    pub(crate) lines: Lines,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) stopping: CancellationToken,
 }
 
 impl Dispatcher {
@@ -95,49 +86,43 @@ impl Dispatcher {
 
     /// Takes on one run. It waits for earlier runs of its conversation; its events tell how it goes.
     pub async fn submit(&self, request: RunRequest) -> Result<RunHandle, SubmitError> {
-        check(&request)?;
+        check(&request.opening, &request.options)?;
         if self.inner.stopping.is_cancelled() {
             return Err(SubmitError::ShuttingDown);
         }
-        let agent = self.agent(&request).await?;
-        let conversation = match request.conversation {
-            None => agent.default_conversation,
-            Some(conversation) => {
-                let found = self.inner.store.conversation(request.actor.organization, conversation).await;
-                match found {
-                    Ok(found) if found.agent == request.agent => conversation,
-                    Ok(_) | Err(StoreError::NotFound { .. }) => {
-                        return Err(SubmitError::ConversationNotFound(conversation));
-                    }
-                    Err(error) => return Err(error.into()),
-                }
-            }
-        };
+        let RunRequest { actor, agent, conversation, .. } = request;
+        let conversation = self.placed(actor, agent, conversation).await?;
         let place = self.inner.lines.join(conversation)?;
-        let (sender, events) = mpsc::channel(EVENT_BUFFER);
-        let run = RunId::at((self.inner.clock)());
-        let cancel = CancellationToken::new();
-        let guard = (request.lifetime == Lifetime::Foreground).then(|| cancel.clone().drop_guard());
         let input = RunInput {
-            run,
-            actor: request.actor,
-            agent: request.agent,
+            run: RunId::at((self.inner.clock)()),
+            actor,
+            agent,
             conversation,
             identity: request.identity,
             opening: request.opening,
             options: request.options,
             background: false,
         };
-        let sink = EventSink::new(sender, request.detail == Detail::Pieces);
-        let task = OpenRun { inner: self.inner.clone(), input, sink, cancel, place };
-        self.inner.tasks.spawn(task.run());
-        Ok(RunHandle { run, events, _cancel: guard })
+        Ok(begin(&self.inner, input, Entry::Waiting(place), (request.lifetime, request.detail)))
     }
 
-    async fn agent(&self, request: &RunRequest) -> Result<Arc<Agent>, SubmitError> {
-        match self.inner.store.agent(request.actor.organization, request.agent).await {
-            Ok(agent) => Ok(agent),
-            Err(StoreError::NotFound { .. }) => Err(SubmitError::AgentNotFound(request.agent)),
+    /// The conversation that is meant, if the agent has it; the default one where none is named.
+    pub(crate) async fn placed(
+        &self,
+        actor: Actor,
+        id: AgentId,
+        conversation: Option<ConversationId>,
+    ) -> Result<ConversationId, SubmitError> {
+        let store = &self.inner.store;
+        let agent = match store.agent(actor.organization, id).await {
+            Ok(agent) => agent,
+            Err(StoreError::NotFound { .. }) => return Err(SubmitError::AgentNotFound(id)),
+            Err(error) => return Err(error.into()),
+        };
+        let Some(conversation) = conversation else { return Ok(agent.default_conversation) };
+        match store.conversation(actor.organization, conversation).await {
+            Ok(found) if found.agent == id => Ok(conversation),
+            Ok(_) | Err(StoreError::NotFound { .. }) => Err(SubmitError::ConversationNotFound(conversation)),
             Err(error) => Err(error.into()),
         }
     }
@@ -150,131 +135,4 @@ impl Dispatcher {
             tracing::warn!(open = self.inner.tasks.len(), "some runs did not finish their step in time");
         }
     }
-}
-
-fn check(request: &RunRequest) -> Result<(), SubmitError> {
-    let bad = |text: &str| Err(SubmitError::BadInput(text.to_owned()));
-    if request.opening.messages.is_empty() {
-        return bad("there is no message to answer");
-    }
-    if request.opening.messages.len() > MAX_INPUT_MESSAGES {
-        return Err(SubmitError::BadInput(format!("more than {MAX_INPUT_MESSAGES} messages in one request")));
-    }
-    for message in &request.opening.messages {
-        let mut texts = message.content.iter().filter_map(domain::ContentPart::as_text);
-        if !texts.clone().any(|text| !text.trim().is_empty()) {
-            return bad("a message has no text");
-        }
-        if texts.any(|text| text.contains('\0')) {
-            return bad("a message can't hold NUL characters");
-        }
-    }
-    match request.options.max_steps {
-        Some(0) => bad("max_steps must be at least 1"),
-        Some(steps) if steps > MAX_STEPS_CAP => {
-            Err(SubmitError::BadInput(format!("max_steps can't be more than {MAX_STEPS_CAP}")))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// A run that was taken on.
-struct OpenRun {
-    inner: Arc<Inner>,
-    input: RunInput,
-    sink: EventSink,
-    cancel: CancellationToken,
-    place: Place,
-}
-
-impl OpenRun {
-    async fn run(self) {
-        let Self { inner, input, sink, cancel, place } = self;
-        let (run, agent, arrived) = (input.run, input.agent, Instant::now());
-        let passed = tokio::select! {
-            passed = place.pass() => passed,
-            () = cancel.cancelled() => None,
-            () = inner.stopping.cancelled() => None,
-        };
-        let waited = arrived.elapsed();
-        let finished = match passed {
-            // Nothing was begun, so there is nothing to write down.
-            None => Finished {
-                run,
-                stop_reason: StopReason::Cancelled,
-                failure: inner.stopping.is_cancelled().then_some(RunFailure::Stopping),
-                usage: Usage::default(),
-                step_count: 0,
-            },
-            Some(passed) => {
-                let permit = RunPermit::new(passed);
-                let driven = AssertUnwindSafe(drive_run(&inner, input, &sink, cancel, &permit)).catch_unwind().await;
-                drop(permit);
-                driven.unwrap_or_else(|_| panicked(run))
-            }
-        };
-        tracing::info!(
-            %run, %agent,
-            stop_reason = finished.stop_reason.as_str(),
-            steps = finished.step_count,
-            prompt_tokens = finished.usage.prompt_tokens,
-            completion_tokens = finished.usage.completion_tokens,
-            waited_ms = waited.as_millis() as u64,
-            took_ms = (arrived.elapsed() - waited).as_millis() as u64,
-            "run"
-        );
-        sink.send(RunEvent::Finished(finished)).await;
-    }
-}
-
-fn panicked(run: RunId) -> Finished {
-    tracing::error!(%run, "a run panicked; this is a fault in Librarian");
-    Finished {
-        run,
-        stop_reason: StopReason::Error,
-        failure: Some(RunFailure::BadReply("internal error".into())),
-        usage: Usage::default(),
-        step_count: 0,
-    }
-}
-
-async fn drive_run(
-    inner: &Inner,
-    input: RunInput,
-    sink: &EventSink,
-    cancel: CancellationToken,
-    permit: &RunPermit,
-) -> Finished {
-    let run = input.run;
-    let failed = |failure| Finished {
-        run,
-        stop_reason: StopReason::Error,
-        failure: Some(failure),
-        usage: Usage::default(),
-        step_count: 0,
-    };
-    // The model is looked up when the run's turn comes: it may have been changed while the run waited.
-    let agent = match inner.store.agent(input.actor.organization, input.agent).await {
-        Ok(agent) => agent,
-        Err(StoreError::NotFound { .. }) => return failed(RunFailure::AgentGone),
-        Err(error) => {
-            tracing::error!(error = &error as &dyn std::error::Error, %run, "the store failed a run");
-            return failed(RunFailure::Store);
-        }
-    };
-    let model = match inner.models.chat_model(&agent.llm_config.handle) {
-        Ok(model) => model,
-        Err(error) => return failed(RunFailure::NoModel(error.to_string())),
-    };
-    let ports = RunPorts {
-        store: inner.store.clone(),
-        model,
-        toolbox: inner.toolbox.clone(),
-        meter: inner.meter.clone(),
-        summarisers: summarisers(&inner.models, &inner.config),
-        clock: inner.clock,
-        cancel,
-        stopping: inner.stopping.clone(),
-    };
-    drive(input, &ports, sink, permit).await
 }

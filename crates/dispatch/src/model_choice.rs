@@ -1,7 +1,7 @@
 //! From a model's handle and a caller's wishes to the configuration that an agent keeps.
 
 use domain::model_config::MIN_CONTEXT_WINDOW;
-use domain::{CompactionSettings, LlmConfig, ModelHandle};
+use domain::{AgentType, CompactionSettings, LlmConfig, ModelHandle};
 use providers::{Registry, ResolveError};
 use serde_json::Value;
 
@@ -42,6 +42,14 @@ impl Dispatcher {
     }
 }
 
+/// Where the thoughts of an agent of that kind go. V3 agents answer in plain text, so they have thoughts in calls only
+/// where somebody wants it and the model can't think by itself.
+pub(crate) fn settle_thoughts(config: &mut LlmConfig, kind: AgentType) {
+    if kind == AgentType::LettaV1 {
+        config.put_inner_thoughts_in_kwargs = config.thinks_in_calls && providers::lacks_reasoning(&config.handle);
+    }
+}
+
 /// Changes what `settings` names.
 pub(crate) fn apply(config: &mut LlmConfig, settings: &ModelSettings) -> Result<(), AgentError> {
     if let Some(window) = settings.context_window {
@@ -61,6 +69,9 @@ pub(crate) fn apply(config: &mut LlmConfig, settings: &ModelSettings) -> Result<
         within("frequency_penalty", settings.frequency_penalty, -2.0..=2.0)?.or(config.frequency_penalty);
     if let Some(wanted) = settings.put_inner_thoughts_in_kwargs {
         config.put_inner_thoughts_in_kwargs = wanted;
+    }
+    if let Some(wanted) = settings.thinks_in_calls {
+        config.thinks_in_calls = wanted;
     }
     if let Some(wanted) = settings.enable_reasoner {
         config.enable_reasoner = wanted;

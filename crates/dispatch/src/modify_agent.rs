@@ -9,7 +9,7 @@ use storage::{BlockEditor, Change, Commit};
 use crate::agent_spec::{AgentError, AgentPatch};
 use crate::create_agent::{check_name, check_supported, check_system, check_timezone, invalid};
 use crate::dispatcher::Dispatcher;
-use crate::model_choice::{apply, llm_config};
+use crate::model_choice::{apply, llm_config, settle_thoughts};
 
 impl Dispatcher {
     /// Applies `patch` in one commit.
@@ -60,9 +60,7 @@ impl Dispatcher {
                 domain::LlmConfig { handle, model_endpoint_type, context_window, ..agent.llm_config.clone() };
         }
         apply(&mut agent.llm_config, &patch.model_settings)?;
-        if agent.kind == AgentType::LettaV1 {
-            agent.llm_config.put_inner_thoughts_in_kwargs = false;
-        }
+        settle_thoughts(&mut agent.llm_config, agent.kind);
         Ok(())
     }
 

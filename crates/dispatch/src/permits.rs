@@ -73,10 +73,14 @@ impl Lines {
         Self { limits, lines: Arc::default(), open: Arc::new(Semaphore::new(limits.open_runs)) }
     }
 
+    /// Leave to be open, for work that waits for nobody.
+    pub(crate) fn enter(&self) -> Result<OwnedSemaphorePermit, SubmitError> {
+        self.open.clone().try_acquire_owned().map_err(|_| full("this server"))
+    }
+
     /// Joins the line of `conversation`, if it is not too long.
     pub(crate) fn join(&self, conversation: ConversationId) -> Result<Place, SubmitError> {
-        let full = |what| SubmitError::QueueFull { what, retry_after: RETRY_AFTER };
-        let open = self.open.clone().try_acquire_owned().map_err(|_| full("this server"))?;
+        let open = self.enter()?;
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let line =
             lines.entry(conversation).or_insert_with(|| Line { turnstile: Arc::new(Semaphore::new(1)), open: 0 });
@@ -92,6 +96,10 @@ impl Lines {
     fn is_empty(&self) -> bool {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
+}
+
+fn full(what: &'static str) -> SubmitError {
+    SubmitError::QueueFull { what, retry_after: RETRY_AFTER }
 }
 
 impl Place {

@@ -112,6 +112,9 @@ pub struct LlmConfig {
     /// Whether the model writes its thought as an argument `thinking` of every tool call.
     #[serde(default)]
     pub put_inner_thoughts_in_kwargs: bool,
+    /// Whether that is wanted under V3 too, with every model that has no reasoning of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub thinks_in_calls: bool,
     #[serde(default)]
     pub enable_reasoner: bool,
     #[serde(default)]
@@ -133,6 +136,7 @@ impl LlmConfig {
             max_tokens: None,
             frequency_penalty: None,
             put_inner_thoughts_in_kwargs: false,
+            thinks_in_calls: false,
             enable_reasoner: false,
             reasoning_effort: None,
             max_reasoning_tokens: 0,

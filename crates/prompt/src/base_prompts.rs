@@ -1,7 +1,7 @@
 //! The base system prompts that ship with the house, one text file per key.
 //!
 //! A base prompt says what an agent is and how its memory works; [`crate::system`] adds the memory itself. The keys
-//! are those that clients know. Overrides from the data directory are read by the server, not here.
+//! are those that clients know, and `librarian`, which is ours. Overrides from the data directory are read by the server, not here.
 
 use domain::AgentType;
 
@@ -19,11 +19,13 @@ pub enum PromptKey {
     MemgptChat,
     SleeptimeDocIngest,
     MemgptGenerateTool,
+    /// What the first agent of a house is made with.
+    Librarian,
 }
 
 impl PromptKey {
     /// Every key.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::MemgptV2Chat,
         Self::SleeptimeV2,
         Self::LettaV1,
@@ -35,6 +37,7 @@ impl PromptKey {
         Self::MemgptChat,
         Self::SleeptimeDocIngest,
         Self::MemgptGenerateTool,
+        Self::Librarian,
     ];
 
     /// The prompt that an agent of that type is made with.
@@ -65,6 +68,7 @@ impl PromptKey {
             Self::MemgptChat => "memgpt_chat",
             Self::SleeptimeDocIngest => "sleeptime_doc_ingest",
             Self::MemgptGenerateTool => "memgpt_generate_tool",
+            Self::Librarian => "librarian",
         }
     }
 
@@ -87,6 +91,7 @@ impl PromptKey {
             Self::MemgptChat => include_str!("../base_prompts/memgpt_chat.txt"),
             Self::SleeptimeDocIngest => include_str!("../base_prompts/sleeptime_doc_ingest.txt"),
             Self::MemgptGenerateTool => include_str!("../base_prompts/memgpt_generate_tool.txt"),
+            Self::Librarian => include_str!("../base_prompts/librarian.txt"),
         }
         .trim_end()
     }

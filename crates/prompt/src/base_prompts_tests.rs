@@ -359,6 +359,39 @@ fn memgpt_generate_tool() {
 }
 
 #[test]
+fn librarian() {
+    let memory: &[Point] = &[
+        (&["you are the librarian", "keep", "bring it back"], "who it is"),
+        (&["leave your view", "memory stays"], "the context is limited, memory is not"),
+        (&["memory blocks", "description says what belongs"], "what blocks are"),
+        (&["next week", "write it into the block"], "what is written down, and when"),
+        (&["replace what is no longer true"], "facts are corrected, not piled up"),
+        (&["archival memory", "patterns", "documentation", "decisions"], "what goes to the archive"),
+        (&["archival_memory_insert", "archival_memory_search"], "how the archive is used"),
+        (&["past message", "conversation_search"], "how the past is searched"),
+        (&["in view first", "search second"], "the order"),
+        (&["say", "you don't know", "never guess"], "it is honest about not knowing"),
+    ];
+    let modes: &[Point] = &[
+        (&["two ways", "private reasoning", "nowhere else"], "the choice is made in private"),
+        (&["- worker", "exactly what was asked", "no greeting"], "the worker"),
+        (&["- persona", "persona block", "view of your own"], "the persona"),
+        (&["can't tell", "fixed output format"], "what to do in doubt"),
+        (&["answer_mode", "chosen for you"], "a forced mode"),
+        (&["don't name", "don't hint", "reasoning into the answer"], "the choice is never shown"),
+    ];
+    let answers: &[Point] = &[
+        (&["complete sentences", "calm and clear"], "how it writes"),
+        (&["supposition"], "suppositions are marked"),
+        (&["memory work is silent"], "it does not speak of its tools"),
+        (&["go on calling", "answer without a tool call"], "how a run ends"),
+    ];
+    check(PromptKey::Librarian, &[memory, modes, answers, FINISHED]);
+    assert!(PromptKey::Librarian.text().len() < 3_500, "small models lose the thread of a long prompt");
+    assert_eq!(crate::modes::LABEL, "answer_mode");
+}
+
+#[test]
 fn every_tag_of_a_prompt_is_closed() {
     for key in PromptKey::ALL {
         let mut open: Vec<&str> = Vec::new();

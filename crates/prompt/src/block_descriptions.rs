@@ -1,5 +1,9 @@
 //! What a model is told about the blocks that nearly every agent has.
 
+/// What stands in a `human` block about a person whom nobody has met yet.
+pub const UNKNOWN_HUMAN: &str =
+    "I don't know anything about this person yet. What they tell me about themselves goes here.";
+
 /// The description of a block whose maker gave none; None for labels that we know nothing about.
 pub fn default_description(label: &str) -> Option<String> {
     let text = match label {

@@ -124,6 +124,7 @@ fn tools_count_with_their_schemas() {
         name: name.into(),
         description: "Says hello.".into(),
         parameters: Arc::new(json!({"type": "object", "properties": {"to": {"type": "string"}}})),
+        strict: None,
     };
     let tools = [tool("hello"), tool("world")];
     let tokens = tools_tokens(&tools, family("gpt-4o"));

@@ -39,6 +39,7 @@ pub fn specs<'a>(tools: impl Iterator<Item = &'a Arc<Tool>>, options: &SpecOptio
         name: tool.name.clone(),
         description: tool.description.clone(),
         parameters: parameters(tool, options),
+        strict: None,
     });
     specs.collect()
 }

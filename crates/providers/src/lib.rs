@@ -15,4 +15,6 @@ pub mod sse;
 
 pub use config::{ConfigError, Dialect, ProviderConfig, RegistryConfig, from_environment};
 pub use http::Timeouts;
-pub use registry::{EmbeddingEntry, LocalEndpoint, ModelEntry, ProviderState, ProviderStatus, Registry, ResolveError};
+pub use registry::{
+    EmbeddingEntry, LocalEndpoint, ModelEntry, ProviderState, ProviderStatus, Registry, ResolveError, lacks_reasoning,
+};

@@ -45,6 +45,8 @@ pub(crate) struct RequestRules {
     pub(crate) tool_choice_function: bool,
     pub(crate) reasoning_sent_as: Option<ReasoningField>,
     pub(crate) reasoning_effort: EffortRule,
+    /// Whether an answer is sure to have the shape that was asked for.
+    pub(crate) enforces_shapes: bool,
     reasoning_models: Vec<String>,
     not_reasoning_models: Vec<String>,
     no_parallel_field: Vec<String>,
@@ -77,6 +79,7 @@ impl Default for RequestRules {
             tool_choice_function: true,
             reasoning_sent_as: None,
             reasoning_effort: EffortRule::Always,
+            enforces_shapes: false,
             reasoning_models: Vec::new(),
             not_reasoning_models: Vec::new(),
             no_parallel_field: Vec::new(),
@@ -195,6 +198,7 @@ struct Compatible {
 struct KnownModels {
     windows: BTreeMap<String, u32>,
     dimensions: BTreeMap<String, u32>,
+    reasoning: BTreeMap<String, bool>,
 }
 
 #[expect(clippy::expect_used, reason = "the file is compiled in, and a test reads it")]
@@ -260,8 +264,13 @@ pub(crate) fn known_dimensions(model: &str) -> Option<u32> {
     by_start(&KNOWN_MODELS.dimensions, model)
 }
 
+/// Whether a model is known by its name to think before it answers.
+pub(crate) fn known_to_reason(model: &str) -> bool {
+    by_start(&KNOWN_MODELS.reasoning, model).unwrap_or(false)
+}
+
 /// What is known about the longest start of the model's own name.
-fn by_start(known: &BTreeMap<String, u32>, model: &str) -> Option<u32> {
+fn by_start<T: Copy>(known: &BTreeMap<String, T>, model: &str) -> Option<T> {
     let name = own_name(model).to_ascii_lowercase();
     let fits = known.iter().filter(|(start, _)| name.starts_with(start.as_str()));
     fits.max_by_key(|(start, _)| start.len()).map(|(_, value)| *value)
@@ -294,6 +303,20 @@ mod tests {
         check("work", "openai", "https://openrouter.ai/api/v1", "openrouter");
         check("gpu", "vllm", "http://10.0.0.2/v1", "vllm");
         check("gpu", "openai", "http://10.0.0.2/v1", "generic");
+    }
+
+    #[test]
+    fn the_longest_known_name_says_whether_a_model_reasons() {
+        let check = |model: &str, expected: bool| assert_eq!(known_to_reason(model), expected, "{model}");
+        check("gpt-4o-mini", false);
+        check("gpt-5-mini", true);
+        check("gpt-5-chat-latest", false);
+        check("openai/o3", true);
+        check("deepseek/deepseek-r1:free", true);
+        check("deepseek-chat", false);
+        check("Qwen3-8B", true);
+        check("qwen3-coder:30b", false);
+        check("llama3.2", false);
     }
 
     #[test]

@@ -48,6 +48,11 @@ impl ModelEntry {
     }
 }
 
+/// Whether it is a language model that is not known to think before it answers.
+pub fn lacks_reasoning(model: &ModelHandle) -> bool {
+    model.provider() != BUILTIN && !profile::known_to_reason(model.model())
+}
+
 /// A model that makes vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbeddingEntry {

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use dispatch::agent_spec::{AgentError, AgentSpec, BlockSpec};
+use dispatch::agent_spec::{AgentError, AgentSpec, BlockSpec, ModelSettings};
 use domain::{Actor, AgentType, ModelHandle};
+use prompt::base_prompts::PromptKey;
+use prompt::block_descriptions::UNKNOWN_HUMAN;
+use prompt::librarian;
 use storage::AgentFilter;
 
 use crate::wiring::House;
@@ -15,10 +18,6 @@ pub(crate) const GUIDE: &str = "builtin/guide";
 /// How long a provider may take to tell its models before the first agent starts without it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What an agent knows about people whom it has not met.
-pub(crate) const HUMAN: &str =
-    "I don't know anything about this person yet. What they tell me about themselves goes here.";
-
 /// Who is there to talk to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FirstAgent {
@@ -28,7 +27,7 @@ pub(crate) struct FirstAgent {
     pub(crate) warning: Option<String>,
 }
 
-/// What an agent knows about itself unless somebody says otherwise.
+/// What an agent that is not the first knows about itself unless somebody says otherwise.
 pub(crate) fn persona(name: &str) -> String {
     format!(
         "I am {name}. I keep what people tell me in my memory and give it back when it matters. I answer plainly, I say \
@@ -86,12 +85,19 @@ async fn create(house: &House, wanted: Option<&ModelHandle>) -> anyhow::Result<F
 async fn create_on(house: &House, model: &str) -> Result<FirstAgent, AgentError> {
     let block =
         |label: &str, value: &str| BlockSpec { label: label.into(), value: value.into(), ..BlockSpec::default() };
+    let rules = BlockSpec {
+        description: Some(librarian::RULES_DESCRIPTION.to_owned()),
+        read_only: true,
+        ..block(librarian::RULES_LABEL, librarian::RULES)
+    };
     let spec = AgentSpec {
         name: Some(FIRST_AGENT.to_owned()),
         kind: Some(AgentType::LettaV1),
         description: Some("The first agent of this house.".to_owned()),
         model: Some(model.to_owned()),
-        memory_blocks: vec![block("persona", &persona("Librarian")), block("human", HUMAN)],
+        model_settings: ModelSettings { thinks_in_calls: Some(true), ..ModelSettings::default() },
+        base_prompt: Some(PromptKey::Librarian),
+        memory_blocks: vec![block("persona", librarian::PERSONA), rules, block("human", UNKNOWN_HUMAN)],
         ..AgentSpec::default()
     };
     house.dispatcher.create_agent(Actor::default_user(), spec).await?;

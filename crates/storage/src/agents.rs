@@ -293,9 +293,12 @@ pub(crate) fn update(scope: &Scope<'_>, agent: &Agent) -> Result<(), StoreError>
     insert_tags(scope, agent)
 }
 
-/// Removes the agent and all that hangs on it, children first. Its blocks, tools and archives stay.
+/// Removes the agent and all that hangs on it, children first. Its blocks, tools and archives stay; blocks that only
+/// its people or conversations had go with it, because nothing would lead to them any more.
 pub(crate) fn delete(scope: &Scope<'_>, agent: AgentId) -> Result<(), StoreError> {
-    const SQL: [&str; 10] = [
+    const SQL: [&str; 12] = [
+        "delete from session_request where conversation_id in (select id from conversation where agent_id = $1)",
+        "delete from session where agent_id = $1",
         "delete from message where conversation_id in (select id from conversation where agent_id = $1)",
         "delete from step where run_ordinal in (select ordinal from run where agent_id = $1)",
         "delete from run where agent_id = $1",
@@ -310,6 +313,9 @@ pub(crate) fn delete(scope: &Scope<'_>, agent: AgentId) -> Result<(), StoreError
     check(scope, agent)?;
     crate::messages::keep_numbers(scope)?;
     crate::search_index::drop_scope(scope, agent.as_bytes())?;
+    for block in crate::scoped_blocks::part_all(scope, agent)? {
+        crate::blocks::delete(scope, block)?;
+    }
     SQL.iter().try_for_each(|sql| scope.db.execute(sql, params![agent.as_bytes()]).map(drop))
 }
 

@@ -7,15 +7,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::{
-    Actor, AgentId, ArchiveId, Block, BlockId, ConversationId, Message, MessageId, OrganizationId, Passage, RunStatus,
-    StopReason, Timestamp, ToolId,
+    Actor, AgentId, ArchiveId, Block, BlockId, ConversationId, IdentityId, Message, MessageId, OrganizationId, Passage,
+    RunStatus, StopReason, Timestamp, ToolId,
 };
 
 use crate::commit::{Change, Commit, Committed, RunUpdate};
 use crate::conversations::OpenConversation;
 use crate::dialect::{Db, stored_time};
 use crate::error::StoreError;
-use crate::{agents, archives, blocks, conversations, messages, owners, passages, runs, search_index, tools, upkeep};
+use crate::{
+    agents, archives, blocks, conversations, messages, owners, passages, runs, scoped_blocks, search_index,
+    session_requests, sessions, tools, upkeep,
+};
 
 /// Where and for whom a change is made.
 pub(crate) struct Scope<'a> {
@@ -67,6 +70,12 @@ pub(crate) enum Effect {
     },
     /// An agent's blocks or tools are others now.
     MembersChanged(AgentId),
+    /// The blocks that a person has with an agent are others now.
+    PersonBlocksChanged {
+        agent: AgentId,
+        identity: IdentityId,
+    },
+    ConversationBlocksChanged(ConversationId),
     ToolChanged(ToolId),
     MessagesInserted(Vec<Arc<Message>>),
     PassagesInserted {
@@ -75,6 +84,11 @@ pub(crate) enum Effect {
         rows: usize,
     },
     MessageRewritten(Arc<Message>),
+    /// The conversation's messages from this number on were set aside.
+    MessagesSuperseded {
+        conversation: ConversationId,
+        from: u64,
+    },
     ContextAppended {
         conversation: ConversationId,
         messages: Vec<ContextMessage>,
@@ -160,6 +174,7 @@ impl Progress {
             Change::UpdateMessage(message) => self.rewrite_message(scope, message),
             Change::AppendContext { conversation, messages } => self.append_context(scope, *conversation, messages),
             Change::ReplaceContext { conversation, messages } => self.replace_context(scope, *conversation, messages),
+            Change::SupersedeFrom { conversation, message } => self.supersede(scope, *conversation, *message),
             Change::InsertRun(run) => {
                 runs::insert(scope, run)?;
                 self.complete(run.agent, run.completed_at, run.stop_reason)
@@ -187,6 +202,14 @@ impl Progress {
                 blocks::attach(scope, *agent, *block)?;
                 self.leave(Effect::MembersChanged(*agent))
             }
+            Change::AttachPersonBlock { agent, identity, block } => {
+                scoped_blocks::attach_to_person(scope, *agent, *identity, *block)?;
+                self.leave(Effect::PersonBlocksChanged { agent: *agent, identity: *identity })
+            }
+            Change::AttachConversationBlock { conversation, block } => {
+                scoped_blocks::attach_to_conversation(scope, *conversation, *block)?;
+                self.leave(Effect::ConversationBlocksChanged(*conversation))
+            }
             Change::DetachBlock { agent, block, editor } => {
                 blocks::detach(scope, *agent, *block, *editor)?;
                 self.leave(Effect::BlockDetached { agent: *agent, block: *block })
@@ -208,9 +231,17 @@ impl Progress {
         }
     }
 
-    /// The changes to archives and to the search index.
+    /// The changes to sessions, which no snapshot shows, and then to archives and to the search index.
     fn apply_archival(&mut self, scope: &Scope<'_>, change: &Change) -> Result<(), StoreError> {
         match change {
+            Change::InsertSession(session) => sessions::insert(scope, session),
+            Change::UpdateSession { conversation, overlay, preface } => {
+                sessions::update(scope, *conversation, *overlay, *preface)
+            }
+            Change::TouchSession(conversation) => sessions::touch(scope, *conversation),
+            Change::InsertSessionRequests(new) => {
+                new.iter().try_for_each(|request| session_requests::insert(scope, request))
+            }
             Change::InsertArchive(archive) => archives::insert(scope, archive),
             Change::UpdateArchive(archive) => archives::update(scope, archive),
             Change::DeleteArchive(archive) => {
@@ -278,8 +309,9 @@ impl Progress {
             if conversation.agent != message.agent {
                 return Err(StoreError::not_found("conversation", message.conversation));
             }
-            conversation.count(number);
-            self.inserted.push(messages::insert(scope, message, number)?);
+            conversation.count(number, message.standing);
+            let person = conversation.identity;
+            self.inserted.push(messages::insert(scope, message, number, person)?);
         }
         self.leave(Effect::MessagesInserted(self.inserted[start..].to_vec()))
     }
@@ -302,6 +334,22 @@ impl Progress {
             *inserted = messages::rewritten(inserted, message);
         }
         self.leave(Effect::MessageRewritten(message.clone()))
+    }
+
+    fn supersede(
+        &mut self,
+        scope: &Scope<'_>,
+        conversation: ConversationId,
+        message: MessageId,
+    ) -> Result<(), StoreError> {
+        let from = messages::number_in(scope, message, conversation)?;
+        let from = from.ok_or_else(|| StoreError::not_found("message", message))?;
+        session_requests::supersede(scope, conversation, from)?;
+        let here = self.inserted.iter_mut().filter(|inserted| inserted.conversation == conversation);
+        for inserted in here.filter(|inserted| messages::is_superseded_from(inserted, from)) {
+            *inserted = messages::superseded(inserted);
+        }
+        self.leave(Effect::MessagesSuperseded { conversation, from })
     }
 
     fn append_context(

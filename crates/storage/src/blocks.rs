@@ -1,4 +1,5 @@
-//! Blocks, and which agents have them. What they were before is in `block_history`.
+//! Blocks, and which agents have them. What they were before is in `block_history`; who else has them is in
+//! `scoped_blocks`.
 //!
 //! A label is kept a second time in the join, where the database sees to it that an agent has no label twice.
 
@@ -13,7 +14,7 @@ use crate::commit::BlockEditor;
 use crate::dialect::{Columns, Db, json, micros, params, stored_time, whole};
 use crate::error::StoreError;
 use crate::store::Store;
-use crate::{detachments, texts};
+use crate::{detachments, scoped_blocks, texts};
 
 macro_rules! block_columns {
     () => {
@@ -130,7 +131,11 @@ pub(crate) fn update(scope: &Scope<'_>, block: &Block, editor: BlockEditor) -> R
     const SQL: &str = "update block set label = $1, value = $2, char_limit = $3, description = $4, read_only = $5, \
                        metadata = $6, version = version + 1, updated_at = $7 \
                        where id = $8 and organization_id = $9 and version = $10";
-    const RENAME: &str = "update agent_block set label = $1 where block_id = $2 and label <> $1";
+    const RENAME: [(&str, &str); 3] = [
+        ("the agent", "update agent_block set label = $1 where block_id = $2 and label <> $1"),
+        ("the person", "update person_block set label = $1 where block_id = $2 and label <> $1"),
+        ("the conversation", "update conversation_block set label = $1 where block_id = $2 and label <> $1"),
+    ];
     check_texts(block)?;
     let changed = scope.db.execute(
         SQL,
@@ -151,8 +156,10 @@ pub(crate) fn update(scope: &Scope<'_>, block: &Block, editor: BlockEditor) -> R
         check(scope, block.id)?;
         return Err(StoreError::conflict("block", block.id, "was changed by someone else"));
     }
-    let renamed = scope.db.execute(RENAME, params![block.label.as_str(), block.id.as_bytes()]);
-    renamed.map_err(|error| label_taken(error, block.id, block.label.as_str()))?;
+    for (holder, sql) in RENAME {
+        let renamed = scope.db.execute(sql, params![block.label.as_str(), block.id.as_bytes()]);
+        renamed.map_err(|error| label_taken(error, block.id, block.label.as_str(), holder))?;
+    }
     let mut stored = block.clone();
     stored.version += 1;
     stored.updated_at = stored_time(scope.at);
@@ -160,10 +167,12 @@ pub(crate) fn update(scope: &Scope<'_>, block: &Block, editor: BlockEditor) -> R
     Ok(stored)
 }
 
-/// Removes a block with its history, from all agents. Nothing of it is kept: who deletes a memory may have to.
+/// Removes a block with its history, from whoever has it. Nothing of it is kept: who deletes a memory may have to.
 pub(crate) fn delete(scope: &Scope<'_>, block: BlockId) -> Result<(), StoreError> {
-    const SQL: [&str; 4] = [
+    const SQL: [&str; 6] = [
         "delete from agent_block where block_id = $1",
+        "delete from person_block where block_id = $1",
+        "delete from conversation_block where block_id = $1",
         "delete from block_detachment where block_id = $1",
         "delete from block_history where block_id = $1",
         "delete from block where id = $1",
@@ -173,26 +182,27 @@ pub(crate) fn delete(scope: &Scope<'_>, block: BlockId) -> Result<(), StoreError
 }
 
 pub(crate) fn attach(scope: &Scope<'_>, agent: AgentId, block: BlockId) -> Result<(), StoreError> {
-    const LABEL: &str = "select label from block where id = $1 and organization_id = $2";
     const SQL: &str = "insert into agent_block (agent_id, block_id, label, position) select $1, $2, $3, \
                        coalesce(max(position) + 1, 0) from agent_block where agent_id = $1";
     crate::agents::check(scope, agent)?;
-    let label = scope.db.first(LABEL, params![block.as_bytes(), scope.owner_bytes()], |row| row.text())?;
-    let label = label.ok_or_else(|| StoreError::not_found("block", block))?;
+    let label = check_label(scope, block)?;
     let attached = scope.db.execute(SQL, params![agent.as_bytes(), block.as_bytes(), label]);
-    attached.map_err(|error| label_taken(error, block, &label))?;
+    attached.map_err(|error| label_taken(error, block, &label, "the agent"))?;
     detachments::forget(scope, agent, block)
 }
 
-/// Takes a block away from an agent, and remembers that it had it.
+/// Takes a block away from an agent and remembers that it had it, and from the agent's people and conversations. That
+/// is not remembered: whoever brings back what an agent had would show it to everybody.
 pub(crate) fn detach(scope: &Scope<'_>, agent: AgentId, block: BlockId, editor: BlockEditor) -> Result<(), StoreError> {
     const SQL: &str = "delete from agent_block where agent_id = $1 and block_id = $2";
     crate::agents::check(scope, agent)?;
     let removed = scope.db.execute(SQL, params![agent.as_bytes(), block.as_bytes()])?;
-    if removed == 0 {
-        return Err(StoreError::not_found("block", block));
+    let from_others = scoped_blocks::detach(scope, agent, block)?;
+    match (removed, from_others) {
+        (0, 0) => Err(StoreError::not_found("block", block)),
+        (0, _) => Ok(()),
+        _ => detachments::remember(scope, agent, block, editor),
     }
-    detachments::remember(scope, agent, block, editor)
 }
 
 fn check(scope: &Scope<'_>, block: BlockId) -> Result<(), StoreError> {
@@ -203,10 +213,18 @@ fn check(scope: &Scope<'_>, block: BlockId) -> Result<(), StoreError> {
     Err(StoreError::not_found("block", block))
 }
 
-fn label_taken(error: StoreError, block: BlockId, label: &str) -> StoreError {
+/// The label of a block of the actor's organisation.
+pub(crate) fn check_label(scope: &Scope<'_>, block: BlockId) -> Result<String, StoreError> {
+    const SQL: &str = "select label from block where id = $1 and organization_id = $2";
+    let label = scope.db.first(SQL, params![block.as_bytes(), scope.owner_bytes()], |row| row.text())?;
+    label.ok_or_else(|| StoreError::not_found("block", block))
+}
+
+/// Tells a conflict of labels in words; `holder` is who has the label.
+pub(crate) fn label_taken(error: StoreError, block: BlockId, label: &str, holder: &str) -> StoreError {
     match error {
         StoreError::Conflict { .. } => {
-            let reason = format!("can't be had under the label `{label}`: the agent has it or that label already");
+            let reason = format!("can't be had under the label `{label}`: {holder} has it or that label already");
             StoreError::conflict("block", block, reason)
         }
         other => other,

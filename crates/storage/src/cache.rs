@@ -10,11 +10,14 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::{
-    Agent, AgentId, AgentSnapshot, Archival, ConversationId, Memory, Message, MessageId, OrganizationId, Tool,
+    Agent, AgentId, AgentSnapshot, Archival, ConversationId, IdentityId, Memory, Message, MessageId, OrganizationId,
+    Tool,
 };
 
 use crate::agents::AgentFilter;
 use crate::apply::Effect;
+use crate::scoped_blocks::ScopedBlocks;
+use crate::snapshots::Loaded;
 
 /// Listings of agents that are remembered at most; they are small, and doors ask for few different ones.
 const MAX_LISTINGS: usize = 1_024;
@@ -36,6 +39,10 @@ pub(crate) struct AgentEntry {
 pub(crate) struct ConversationEntry {
     pub(crate) owner: OrganizationId,
     pub(crate) agent: AgentId,
+    /// Whose conversation it is.
+    pub(crate) identity: Option<IdentityId>,
+    /// The blocks of its person and its own.
+    pub(crate) blocks: ScopedBlocks,
     pub(crate) context: Arc<Vec<Arc<Message>>>,
     pub(crate) used: u64,
 }
@@ -101,8 +108,8 @@ impl Cache {
         Some(AgentSnapshot {
             agent: shared.agent.clone(),
             conversation,
-            identity: None,
-            memory: shared.memory.clone(),
+            identity: own.identity,
+            memory: own.blocks.shown_with(&shared.memory),
             tools: shared.tools.clone(),
             context: own.context.clone(),
             message_count: shared.message_count,
@@ -190,12 +197,12 @@ impl Cache {
         self.lock().announced.clear();
     }
 
-    fn fill(&self, entries: &mut Entries, snapshot: &AgentSnapshot) {
+    fn fill(&self, entries: &mut Entries, Loaded { snapshot, memory, own }: &Loaded) {
         let used = entries.tick();
         if let Entry::Vacant(vacant) = entries.agents.entry(snapshot.agent.id) {
             vacant.insert(AgentEntry {
                 agent: snapshot.agent.clone(),
-                memory: snapshot.memory.clone(),
+                memory: memory.clone(),
                 tools: snapshot.tools.clone(),
                 message_count: snapshot.message_count,
                 archival: snapshot.archival.clone(),
@@ -207,6 +214,8 @@ impl Cache {
             ConversationEntry {
                 owner: snapshot.agent.organization,
                 agent: snapshot.agent.id,
+                identity: snapshot.identity,
+                blocks: own.clone(),
                 context: snapshot.context.clone(),
                 used,
             },
@@ -227,10 +236,10 @@ fn evict<K: Copy + Eq + std::hash::Hash, V>(entries: &mut HashMap<K, V>, capacit
 
 impl Ticket {
     /// Fills in what was read, unless a commit came in between.
-    pub(crate) fn fill(self, snapshot: &AgentSnapshot) {
+    pub(crate) fn fill(self, loaded: &Loaded) {
         let mut entries = self.cache.lock();
         if entries.loads.get(&self.number).is_some_and(|load| !load.worthless) {
-            self.cache.fill(&mut entries, snapshot);
+            self.cache.fill(&mut entries, loaded);
         }
     }
 }

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use domain::{
-    Actor, Agent, AgentId, Archive, ArchiveId, Block, BlockId, Conversation, ConversationId, Identity, Message,
-    MessageId, Organization, OrganizationId, Passage, PassageId, Run, RunId, RunStatus, Step, StopReason, Timestamp,
-    Tool, ToolId, Usage, User,
+    Actor, Agent, AgentId, Archive, ArchiveId, Block, BlockId, Conversation, ConversationId, Digest, Identity,
+    IdentityId, Message, MessageId, Organization, OrganizationId, Passage, PassageId, Run, RunId, RunStatus, Session,
+    SessionRequest, Step, StopReason, Timestamp, Tool, ToolId, Usage, User,
 };
 
 use crate::search_index::{SearchScope, Segment, VectorStretch};
@@ -41,7 +41,8 @@ pub enum Change {
     InsertAgent(Box<Agent>),
     /// Replaces the settings of an agent; fails if it does not exist.
     UpdateAgent(Box<Agent>),
-    /// Removes an agent with its conversations, messages, runs and steps. Its blocks stay.
+    /// Removes an agent with its conversations, sessions, messages, runs and steps. Its blocks stay, but not those that
+    /// only its people or conversations had.
     DeleteAgent(AgentId),
     InsertConversation(Box<Conversation>),
     /// A new block; its first version goes into the history.
@@ -62,11 +63,24 @@ pub enum Change {
         agent: AgentId,
         block: BlockId,
     },
-    /// Takes a block away from an agent. It stays in the store, and the store remembers that the agent had it.
+    /// Takes a block away from an agent, its people and its conversations. It stays in the store, and the store
+    /// remembers that the agent had it.
     DetachBlock {
         agent: AgentId,
         block: BlockId,
         editor: BlockEditor,
+    },
+    /// Attaches a block as the last of those that a person has of their own with an agent; fails with `Conflict` where
+    /// the person has the label.
+    AttachPersonBlock {
+        agent: AgentId,
+        identity: IdentityId,
+        block: BlockId,
+    },
+    /// Attaches a block as the conversation's last; fails with `Conflict` where the conversation has the label.
+    AttachConversationBlock {
+        conversation: ConversationId,
+        block: BlockId,
     },
     /// Makes a tool, or replaces the one of the same name in the organisation, which keeps its id.
     UpsertTool(Box<Tool>),
@@ -116,7 +130,8 @@ pub enum Change {
     },
     /// Removes the postings of a scope, which cost nothing to make again.
     DropSegments(SearchScope),
-    /// New messages, numbered by the store in this order.
+    /// New messages, numbered by the store in this order. What is said in a person's conversation is that person's,
+    /// unless the message names another.
     InsertMessages(Vec<Arc<Message>>),
     /// Rewrites the content of a message in place: the system message when its memory section changed.
     UpdateMessage(Arc<Message>),
@@ -130,6 +145,25 @@ pub enum Change {
         conversation: ConversationId,
         messages: Vec<MessageId>,
     },
+    /// Sets aside a message and all later ones of its conversation, because a client went back to before it. They stay
+    /// in the store and in the context list; examples and system messages stay what they are.
+    SupersedeFrom {
+        conversation: ConversationId,
+        message: MessageId,
+    },
+    /// A new session; fails with `Conflict` where the agent has one with that key, or the conversation is one already.
+    InsertSession(Box<Session>),
+    /// Says which of the client's system texts a session has now, and that it was used.
+    UpdateSession {
+        conversation: ConversationId,
+        overlay: Option<Digest>,
+        preface: Option<Digest>,
+    },
+    /// Says that a session was used. A conversation that is none is left as it is.
+    TouchSession(ConversationId),
+    /// Adds requests to sessions, in this order, after the messages that came of them; fails with `Conflict` of an
+    /// `idempotency` where a request has the same.
+    InsertSessionRequests(Vec<SessionRequest>),
     InsertRun(Box<Run>),
     /// Fails with `Conflict` where the run is over already.
     UpdateRun(RunUpdate),

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use domain::{AgentId, Conversation, ConversationId, Message, MessageId, OrganizationId};
+use domain::{AgentId, Conversation, ConversationId, IdentityId, Message, MessageId, OrganizationId, Standing};
 
 use crate::apply::Scope;
 use crate::context::ContextList;
@@ -80,14 +80,11 @@ pub(crate) fn load_context(
 pub(crate) fn insert(scope: &Scope<'_>, conversation: &Conversation) -> Result<(), StoreError> {
     const SQL: &str = "insert into conversation (id, organization_id, agent_id, identity_id, summary, message_count, \
                        created_at, updated_at) values ($1, $2, $3, $4, $5, 0, $6, $7)";
-    const IDENTITY: &str = "select 1 from identity where id = $1 and organization_id = $2";
     scope.check_owner("conversation", conversation.organization)?;
     crate::agents::check(scope, conversation.agent)?;
     texts::check_optional("a conversation's summary", conversation.summary.as_deref())?;
-    if let Some(identity) = conversation.identity
-        && !scope.db.exists(IDENTITY, params![identity.as_bytes(), scope.owner_bytes()])?
-    {
-        return Err(StoreError::not_found("identity", identity));
+    if let Some(identity) = conversation.identity {
+        crate::owners::check_identity(scope, identity)?;
     }
     let inserted = scope.db.execute(
         SQL,
@@ -108,6 +105,8 @@ pub(crate) fn insert(scope: &Scope<'_>, conversation: &Conversation) -> Result<(
 pub(crate) struct OpenConversation {
     pub(crate) id: ConversationId,
     pub(crate) agent: AgentId,
+    /// Whose conversation it is.
+    pub(crate) identity: Option<IdentityId>,
     context: ContextList,
     new_messages: u64,
     /// The newest numbers of the conversation in order: the last before this commit, then those of this commit.
@@ -118,20 +117,21 @@ pub(crate) struct OpenConversation {
 impl OpenConversation {
     /// Reads a conversation of the owner.
     pub(crate) fn load(scope: &Scope<'_>, id: ConversationId) -> Result<Self, StoreError> {
-        const SQL: &str = "select c.agent_id, c.context, \
+        const SQL: &str = "select c.agent_id, c.identity_id, c.context, \
                            (select max(m.sequence_id) from message m where m.conversation_id = c.id) \
                            from conversation c where c.id = $1 and c.organization_id = $2";
         let found = scope.db.first(SQL, params![id.as_bytes(), scope.owner_bytes()], |row| {
-            let (agent, context) = (row.id()?, ContextList::parse(&row.text()?)?);
+            let (agent, identity, context) = (row.id()?, row.optional_id()?, ContextList::parse(&row.text()?)?);
             let newest = row.get::<Option<i64>>()?.and_then(|last| u64::try_from(last).ok());
-            Ok(Self { id, agent, context, new_messages: 0, newest: newest.into_iter().collect(), changed: false })
+            let newest = newest.into_iter().collect();
+            Ok(Self { id, agent, identity, context, new_messages: 0, newest, changed: false })
         })?;
         found.ok_or_else(|| StoreError::not_found("conversation", id))
     }
 
-    /// A message was inserted.
-    pub(crate) fn count(&mut self, number: u64) {
-        self.new_messages += 1;
+    /// A message was inserted. Examples are nothing that was said, so they are not counted.
+    pub(crate) fn count(&mut self, number: u64, standing: Standing) {
+        self.new_messages += u64::from(standing != Standing::Example);
         self.newest.push(number);
         self.changed = true;
     }

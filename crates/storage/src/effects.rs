@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use domain::{AgentId, Block, BlockId, ConversationId, Memory, Message};
+use domain::{AgentId, Block, BlockId, ConversationId, Memory, Message, Standing};
 
 use crate::apply::{ContextMessage, Effect};
 use crate::cache::Entries;
@@ -18,11 +18,15 @@ impl Effect {
             Self::AgentChanged(changed) | Self::AgentDeleted(changed) | Self::MembersChanged(changed) => {
                 *changed == agent
             }
-            Self::BlockDetached { agent: changed, .. } | Self::RunCompleted { agent: changed, .. } => *changed == agent,
+            Self::BlockDetached { agent: changed, .. }
+            | Self::PersonBlocksChanged { agent: changed, .. }
+            | Self::RunCompleted { agent: changed, .. } => *changed == agent,
             Self::MessagesInserted(messages) => messages.iter().any(|message| message.agent == agent),
             Self::MessageRewritten(message) => message.conversation == conversation,
             Self::ContextAppended { conversation: changed, .. }
-            | Self::ContextReplaced { conversation: changed, .. } => *changed == conversation,
+            | Self::ContextReplaced { conversation: changed, .. }
+            | Self::MessagesSuperseded { conversation: changed, .. }
+            | Self::ConversationBlocksChanged(changed) => *changed == conversation,
             Self::PassagesInserted { .. } => false,
             // Blocks and tools are shared: any agent may have them.
             Self::BlockChanged(_)
@@ -53,19 +57,29 @@ impl Entries {
             Effect::BlockChanged(block) => self.change_block(&block),
             Effect::BlockDeleted(block) => {
                 self.agents.values_mut().for_each(|entry| without_block(&mut entry.memory, block));
+                self.conversations.values_mut().for_each(|entry| entry.blocks.remove(block));
             }
             Effect::BlockDetached { agent, block } => {
                 if let Some(entry) = self.agents.get_mut(&agent) {
                     without_block(&mut entry.memory, block);
                 }
+                let talks = self.conversations.values_mut().filter(|entry| entry.agent == agent);
+                talks.for_each(|entry| entry.blocks.remove(block));
+            }
+            Effect::PersonBlocksChanged { agent, identity } => {
+                self.conversations.retain(|_, entry| (entry.agent, entry.identity) != (agent, Some(identity)));
+            }
+            Effect::ConversationBlocksChanged(conversation) => {
+                self.conversations.remove(&conversation);
             }
             Effect::ToolChanged(tool) => {
                 self.agents.retain(|_, entry| entry.tools.iter().all(|has| has.id != tool));
             }
-            Effect::MessagesInserted(messages) => messages.iter().for_each(|message| self.count(message.agent)),
+            Effect::MessagesInserted(messages) => messages.iter().for_each(|message| self.count(message)),
             // Agents that have the archive are named by effects of their own.
             Effect::PassagesInserted { .. } => {}
             Effect::MessageRewritten(message) => self.rewrite(&message),
+            Effect::MessagesSuperseded { conversation, from } => self.supersede(conversation, from),
             Effect::ContextAppended { conversation, messages } => self.append(conversation, messages),
             Effect::ContextReplaced { conversation, messages } => self.replace(conversation, messages),
             Effect::RunCompleted { agent, at, reason } => {
@@ -85,25 +99,33 @@ impl Entries {
         }
     }
 
-    /// One more message of `agent`.
-    fn count(&mut self, agent: AgentId) {
-        if let Some(entry) = self.agents.get_mut(&agent) {
-            entry.message_count += 1;
+    /// One more message of an agent.
+    fn count(&mut self, message: &Message) {
+        if let Some(entry) = self.agents.get_mut(&message.agent) {
+            entry.message_count += u64::from(message.standing != Standing::Example);
         }
     }
 
     fn change_block(&mut self, block: &Arc<Block>) {
         for entry in self.agents.values_mut() {
             let Some(old) = entry.memory.by_id(block.id) else { continue };
-            // Who made a block and when never changes, whatever the caller's copy says.
-            let mut new = Block::clone(block);
-            new.organization = old.organization;
-            new.created_by = old.created_by;
-            new.created_at = old.created_at;
-            let new = Arc::new(new);
+            let new = changed(old, block);
             let blocks = entry.memory.blocks().iter();
             entry.memory =
                 Memory::new(blocks.map(|has| if has.id == new.id { new.clone() } else { has.clone() }).collect());
+        }
+        let scoped = self.conversations.values_mut().flat_map(|entry| entry.blocks.iter_mut());
+        for has in scoped.filter(|has| has.id == block.id) {
+            *has = changed(has, block);
+        }
+    }
+
+    fn supersede(&mut self, conversation: ConversationId, from: u64) {
+        let Some(entry) = self.conversations.get_mut(&conversation) else { return };
+        for has in Arc::make_mut(&mut entry.context) {
+            if messages::is_superseded_from(has, from) {
+                *has = messages::superseded(has);
+            }
         }
     }
 
@@ -143,6 +165,15 @@ impl Entries {
             }
         }
     }
+}
+
+/// `old` after it became `new`. Who made a block and when never changes, whatever the caller's copy says.
+fn changed(old: &Block, new: &Block) -> Arc<Block> {
+    let mut new = new.clone();
+    new.organization = old.organization;
+    new.created_by = old.created_by;
+    new.created_at = old.created_at;
+    Arc::new(new)
 }
 
 fn without_block(memory: &mut Memory, block: BlockId) {

@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
-use domain::{AgentId, ContentPart, ConversationId, Message, MessageId, OrganizationId, Role};
+use domain::{
+    AgentId, ContentPart, ConversationId, IdentityId, Message, MessageId, OrganizationId, Role, RunId, Standing,
+};
 
 use crate::apply::Scope;
 use crate::dialect::{Columns, Db, Query, json, json_unless_empty, micros, params, stored_time, whole};
 use crate::error::StoreError;
 use crate::store::Store;
-use crate::texts;
+use crate::{search_index, texts};
 
 macro_rules! message_columns {
     () => {
         "m.id, m.organization_id, m.agent_id, m.conversation_id, m.identity_id, m.sequence_id, m.role, m.content, \
-         m.tool_calls, m.tool_returns, m.name, m.model, m.otid, m.run_id, m.step_id, m.created_at"
+         m.tool_calls, m.tool_returns, m.name, m.model, m.otid, m.run_id, m.step_id, m.standing, m.created_at"
     };
 }
 
@@ -102,6 +104,62 @@ impl Store {
     }
 }
 
+impl Store {
+    /// The messages of one run, in order.
+    pub async fn messages_of_run(
+        &self,
+        owner: OrganizationId,
+        conversation: ConversationId,
+        run: RunId,
+    ) -> Result<Vec<Arc<Message>>, StoreError> {
+        // A session's request knows where its run begins, so that a long conversation is not read from its start.
+        const SQL: &str = concat!(
+            "select ",
+            message_columns!(),
+            " from message m where m.conversation_id = $1 and m.organization_id = $2 and m.run_id = $3 \
+             and m.sequence_id >= coalesce((select min(f.sequence_id) from session_request r \
+             join message f on f.id = r.message_id where r.conversation_id = $1 and r.run_id = $3), 0) \
+             order by m.sequence_id"
+        );
+        self.read(move |db| db.all(SQL, params![conversation.as_bytes(), owner.as_bytes(), run.as_bytes()], read)).await
+    }
+
+    /// What was said in a conversation before a message and not superseded, oldest first: the newest `limit`, without
+    /// system messages.
+    pub async fn conversation_messages_before(
+        &self,
+        owner: OrganizationId,
+        conversation: ConversationId,
+        message: MessageId,
+        limit: u32,
+    ) -> Result<Vec<Arc<Message>>, StoreError> {
+        const SQL: &str = concat!(
+            "select ",
+            message_columns!(),
+            " from message m where m.conversation_id = $1 and m.organization_id = $2 and m.sequence_id < $3 \
+             and m.standing <> 'superseded' and m.role <> 'system' order by m.sequence_id desc limit $4"
+        );
+        self.read(move |db| {
+            db.consistently(|db| {
+                let before = number_of(db, owner, message, conversation)?;
+                let before = before.ok_or_else(|| StoreError::not_found("message", message))?;
+                let bounds = params![conversation.as_bytes(), owner.as_bytes(), whole(before), limit];
+                let mut found = db.all(SQL, bounds, read)?;
+                found.reverse();
+                Ok(found)
+            })
+        })
+        .await
+    }
+
+    /// The people whose messages an agent has.
+    pub async fn message_people(&self, owner: OrganizationId, agent: AgentId) -> Result<Vec<IdentityId>, StoreError> {
+        const SQL: &str = "select distinct identity_id from message where agent_id = $1 and organization_id = $2 \
+                           and identity_id is not null order by identity_id";
+        self.read(move |db| db.all(SQL, params![agent.as_bytes(), owner.as_bytes()], |row| row.id())).await
+    }
+}
+
 /// A stretch of a conversation's messages, for [`read`].
 pub(crate) const STRETCH_SQL: &str = concat!(
     "select ",
@@ -127,7 +185,7 @@ pub(crate) fn read(row: &mut Columns<'_>) -> Result<Arc<Message>, StoreError> {
         otid: row.get()?,
         run: row.optional_id()?,
         step: row.optional_id()?,
-        standing: domain::Standing::Kept,
+        standing: row.word(Standing::parse)?,
         created_at: row.time()?,
     }))
 }
@@ -171,9 +229,17 @@ pub(crate) fn number_in(
     message: MessageId,
     conversation: ConversationId,
 ) -> Result<Option<u64>, StoreError> {
+    number_of(scope.db, scope.owner(), message, conversation)
+}
+
+fn number_of(
+    db: &Db,
+    owner: OrganizationId,
+    message: MessageId,
+    conversation: ConversationId,
+) -> Result<Option<u64>, StoreError> {
     const SQL: &str = "select sequence_id from message where id = $1 and conversation_id = $2 and organization_id = $3";
-    let ids = params![message.as_bytes(), conversation.as_bytes(), scope.owner_bytes()];
-    scope.db.first(SQL, ids, |row| row.whole())
+    db.first(SQL, params![message.as_bytes(), conversation.as_bytes(), owner.as_bytes()], |row| row.whole())
 }
 
 /// The number that the next message gets. Numbers go up and are never given twice.
@@ -190,13 +256,20 @@ pub(crate) fn keep_numbers(scope: &Scope<'_>) -> Result<(), StoreError> {
     scope.db.execute(SQL, []).map(drop)
 }
 
-/// Inserts one message and gives it as it is stored. Its conversation was checked before.
-pub(crate) fn insert(scope: &Scope<'_>, message: &Message, number: u64) -> Result<Arc<Message>, StoreError> {
+/// Inserts one message and gives it as it is stored. Its conversation was checked before; `person` is whose that is,
+/// and what is said there is theirs unless the message says otherwise.
+pub(crate) fn insert(
+    scope: &Scope<'_>,
+    message: &Message,
+    number: u64,
+    person: Option<IdentityId>,
+) -> Result<Arc<Message>, StoreError> {
     const SQL: &str = "insert into message (sequence_id, id, organization_id, agent_id, conversation_id, identity_id, role, \
-                       content, tool_calls, tool_returns, name, model, otid, run_id, step_id, created_at) \
-                       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
+                       content, tool_calls, tool_returns, name, model, otid, run_id, step_id, standing, \
+                       created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
     scope.check_owner("message", message.organization)?;
     check_texts(message)?;
+    let identity = message.identity.or(person);
     let inserted = scope.db.execute(
         SQL,
         params![
@@ -205,7 +278,7 @@ pub(crate) fn insert(scope: &Scope<'_>, message: &Message, number: u64) -> Resul
             message.organization.as_bytes(),
             message.agent.as_bytes(),
             message.conversation.as_bytes(),
-            message.identity.as_ref().map(|identity| identity.as_bytes()),
+            identity.as_ref().map(IdentityId::as_bytes),
             message.role.as_str(),
             json(&message.content[..])?,
             json_unless_empty(&message.tool_calls)?,
@@ -215,11 +288,39 @@ pub(crate) fn insert(scope: &Scope<'_>, message: &Message, number: u64) -> Resul
             message.otid,
             message.run.as_ref().map(|run| run.as_bytes()),
             message.step.as_ref().map(|step| step.as_bytes()),
+            message.standing.as_str(),
             micros(message.created_at),
         ],
     );
     Scope::named(inserted, "message", message.id)?;
-    Ok(Arc::new(Message { sequence_id: number, created_at: stored_time(message.created_at), ..message.clone() }))
+    if message.standing == Standing::Superseded {
+        search_index::forget(scope, message.agent.as_bytes(), number)?;
+    }
+    let created_at = stored_time(message.created_at);
+    Ok(Arc::new(Message { sequence_id: number, identity, created_at, ..message.clone() }))
+}
+
+/// Whether going back to before message number `from` of its conversation sets a message aside.
+pub(crate) fn is_superseded_from(message: &Message, from: u64) -> bool {
+    message.sequence_id >= from && message.standing == Standing::Kept && message.role != Role::System
+}
+
+/// `stored` after it was set aside.
+pub(crate) fn superseded(stored: &Message) -> Arc<Message> {
+    Arc::new(Message { standing: Standing::Superseded, ..stored.clone() })
+}
+
+/// Sets aside what [`is_superseded_from`] names, tells whoever has it in a search index, and says how many there were.
+pub(crate) fn supersede(scope: &Scope<'_>, conversation: ConversationId, from: u64) -> Result<usize, StoreError> {
+    const FORGET: &str = "insert into search_gone (scope_id, organization_id, number) \
+                          select agent_id, organization_id, sequence_id from message where conversation_id = $1 \
+                          and sequence_id >= $2 and organization_id = $3 and standing = 'kept' and role <> 'system' \
+                          order by sequence_id";
+    const SQL: &str = "update message set standing = 'superseded' where conversation_id = $1 and sequence_id >= $2 \
+                       and organization_id = $3 and standing = 'kept' and role <> 'system'";
+    let bounds = params![conversation.as_bytes(), whole(from), scope.owner_bytes()];
+    scope.db.execute(FORGET, bounds)?;
+    scope.db.execute(SQL, bounds)
 }
 
 /// Replaces what the message says; who said it, where and when stays.

@@ -1,10 +1,10 @@
 //! Organisations, their users, and the identities that they know.
 
 use domain::identity::IdentityType;
-use domain::{Actor, Identity, Organization, OrganizationId, Timestamp, User};
+use domain::{Actor, Identity, IdentityId, Organization, OrganizationId, Timestamp, User};
 
 use crate::apply::Scope;
-use crate::dialect::{Db, micros, params};
+use crate::dialect::{Columns, Db, micros, params};
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::texts;
@@ -15,20 +15,29 @@ impl Store {
         const SQL: &str = "select id, organization_id, key, name, kind, created_at from identity \
                            where organization_id = $1 and key = $2";
         let key = key.to_owned();
-        self.read(move |db| {
-            db.first(SQL, params![owner.as_bytes(), key], |row| {
-                Ok(Identity {
-                    id: row.id()?,
-                    organization: row.id()?,
-                    key: row.text()?,
-                    name: row.text()?,
-                    kind: row.word(IdentityType::parse)?,
-                    created_at: row.time()?,
-                })
-            })
-        })
-        .await
+        self.read(move |db| db.first(SQL, params![owner.as_bytes(), key], read_identity)).await
     }
+}
+
+/// Reads an identity's id, organisation, key, name, kind and time.
+pub(crate) fn read_identity(row: &mut Columns<'_>) -> Result<Identity, StoreError> {
+    Ok(Identity {
+        id: row.id()?,
+        organization: row.id()?,
+        key: row.text()?,
+        name: row.text()?,
+        kind: row.word(IdentityType::parse)?,
+        created_at: row.time()?,
+    })
+}
+
+/// Fails where the actor's organisation does not know such a person.
+pub(crate) fn check_identity(scope: &Scope<'_>, identity: IdentityId) -> Result<(), StoreError> {
+    const SQL: &str = "select 1 from identity where id = $1 and organization_id = $2";
+    if scope.db.exists(SQL, params![identity.as_bytes(), scope.owner_bytes()])? {
+        return Ok(());
+    }
+    Err(StoreError::not_found("identity", identity))
 }
 
 /// Makes the organisation and user of a house that has not been divided, unless they are there.

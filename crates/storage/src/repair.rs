@@ -2,10 +2,10 @@
 
 use domain::Timestamp;
 
-use crate::dialect::{Db, micros, params};
+use crate::dialect::{Db, micros, params, whole};
 use crate::error::StoreError;
-use crate::search_soundness::{count_archives, drop_bad_stretches};
-use crate::soundness::{strange_blocks, wrong_counts, wrong_labels};
+use crate::search_soundness::{count_archives, drop_bad_stretches, tell_standings};
+use crate::soundness::{strange_blocks, wrong_counts, wrong_labels, wrong_requests};
 use crate::store::Store;
 use crate::writer::Work;
 
@@ -23,7 +23,7 @@ const ALL: u32 = u32::MAX;
 type Mend = fn(&Db, Timestamp) -> Result<Option<String>, StoreError>;
 
 /// Indexes come first: the others read through them.
-const MENDS: [Mend; 6] = [indexes, message_counts, labels, histories, search_index, archives];
+const MENDS: [Mend; 8] = [indexes, message_counts, labels, histories, requests, set_aside, search_index, archives];
 
 /// Does what [`Store::repair`] promises, inside the writer's transaction.
 pub(crate) fn repair(db: &Db, at: Timestamp) -> Result<Vec<String>, StoreError> {
@@ -41,7 +41,7 @@ fn indexes(db: &Db, _at: Timestamp) -> Result<Option<String>, StoreError> {
 
 fn message_counts(db: &Db, _at: Timestamp) -> Result<Option<String>, StoreError> {
     const SQL: &str = "update conversation set message_count = (select count(*) from message m \
-                       where m.conversation_id = conversation.id) where id = $1";
+                       where m.conversation_id = conversation.id and m.standing <> 'example') where id = $1";
     let wrong = wrong_counts(db, ALL)?;
     for (id, ..) in &wrong {
         db.execute(SQL, params![id.as_bytes()])?;
@@ -50,17 +50,39 @@ fn message_counts(db: &Db, _at: Timestamp) -> Result<Option<String>, StoreError>
 }
 
 fn labels(db: &Db, _at: Timestamp) -> Result<Option<String>, StoreError> {
-    const SQL: &str = "update agent_block set label = $1 where block_id = $2";
+    const SQL: [&str; 3] = [
+        "update agent_block set label = $1 where block_id = $2",
+        "update person_block set label = $1 where block_id = $2",
+        "update conversation_block set label = $1 where block_id = $2",
+    ];
     let mut corrected = 0;
     for (id, label) in wrong_labels(db, ALL)? {
-        match db.execute(SQL, params![label, id.as_bytes()]) {
-            Ok(_) => corrected += 1,
-            // The agent has another block of that label; which of the two should have it is not for us to say.
-            Err(StoreError::Conflict { .. }) => {}
-            Err(error) => return Err(error),
+        let mut everywhere = true;
+        for sql in SQL {
+            match db.execute(sql, params![label, id.as_bytes()]) {
+                Ok(_) => {}
+                // There is another block of that label; which of the two should have it is not for us to say.
+                Err(StoreError::Conflict { .. }) => everywhere = false,
+                Err(error) => return Err(error),
+            }
         }
+        corrected += usize::from(everywhere);
     }
     Ok(told(corrected, "corrected the label", "block"))
+}
+
+/// What a message is counts.
+fn requests(db: &Db, _at: Timestamp) -> Result<Option<String>, StoreError> {
+    const SQL: &str = "update session_request set superseded = not superseded where ordinal = $1";
+    let wrong = wrong_requests(db, ALL)?;
+    for ordinal in &wrong {
+        db.execute(SQL, params![whole(*ordinal)])?;
+    }
+    Ok(told(wrong.len(), "corrected what is superseded", "request"))
+}
+
+fn set_aside(db: &Db, _at: Timestamp) -> Result<Option<String>, StoreError> {
+    Ok(told(tell_standings(db)?, "told search the standing", "message"))
 }
 
 /// What a block is counts; where it came from is not known, so it is written down as brought from outside.

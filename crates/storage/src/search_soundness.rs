@@ -51,6 +51,44 @@ pub(crate) fn bad_stretches(db: &Db, limit: u32) -> Result<Vec<BadStretch>, Stor
     Ok(bad)
 }
 
+/// Messages that search takes for something else than they are, by their numbers.
+pub(crate) struct WronglySearched {
+    /// Superseded, and found all the same.
+    found: Vec<u64>,
+    /// Kept, and never found.
+    hidden: Vec<u64>,
+}
+
+impl WronglySearched {
+    pub(crate) fn all(&self) -> impl Iterator<Item = u64> {
+        self.found.iter().chain(&self.hidden).copied()
+    }
+}
+
+/// Compares what search was told of messages with what they are.
+pub(crate) fn wrongly_searched(db: &Db, limit: u32) -> Result<WronglySearched, StoreError> {
+    const FOUND: &str = "select sequence_id from (select agent_id, sequence_id from message \
+                         where standing = 'superseded' except select scope_id, number from search_gone) as missing \
+                         limit $1";
+    const HIDDEN: &str = "select m.sequence_id from search_gone g join message m on m.sequence_id = g.number \
+                          and m.agent_id = g.scope_id where m.standing <> 'superseded' limit $1";
+    let numbers = |sql| db.all(sql, params![limit], |row| row.whole());
+    Ok(WronglySearched { found: numbers(FOUND)?, hidden: numbers(HIDDEN)? })
+}
+
+/// Tells search what the messages are, and gives of how many it was told something else.
+pub(crate) fn tell_standings(db: &Db) -> Result<usize, StoreError> {
+    const FORGET: &str = "insert into search_gone (scope_id, organization_id, number) \
+                          select agent_id, organization_id, sequence_id from message where sequence_id = $1";
+    const FIND: &str = "delete from search_gone where number = $1 and scope_id in (select agent_id from message \
+                        where sequence_id = $1)";
+    let wrong = wrongly_searched(db, u32::MAX)?;
+    for (numbers, sql) in [(&wrong.found, FORGET), (&wrong.hidden, FIND)] {
+        numbers.iter().try_for_each(|number| db.execute(sql, params![whole(*number)]).map(drop))?;
+    }
+    Ok(wrong.all().count())
+}
+
 /// Throws away damaged stretches and what follows them, and all postings, which cost nothing to make again. Vectors
 /// that are sound stay: they may have cost money. Gives how many stretches went.
 pub(crate) fn drop_bad_stretches(db: &Db) -> Result<usize, StoreError> {

@@ -6,8 +6,9 @@ use domain::{AgentId, AgentSnapshot, ConversationId, Memory, OrganizationId};
 
 use crate::dialect::{Db, params};
 use crate::error::StoreError;
+use crate::scoped_blocks::ScopedBlocks;
 use crate::store::Store;
-use crate::{agents, archives, blocks, conversations, tools};
+use crate::{agents, archives, blocks, conversations, scoped_blocks, tools};
 
 impl Store {
     /// One agent in one conversation, from memory where it is warm.
@@ -24,32 +25,46 @@ impl Store {
         self.read(move |db| {
             let loaded = db.consistently(|db| load(db, owner, agent, conversation))?;
             ticket.fill(&loaded);
-            Ok(loaded)
+            Ok(loaded.snapshot)
         })
         .await
     }
 }
 
-fn load(
-    db: &Db,
-    owner: OrganizationId,
-    agent: AgentId,
-    conversation: ConversationId,
-) -> Result<AgentSnapshot, StoreError> {
+/// A snapshot, and what its memory was put together from.
+pub(crate) struct Loaded {
+    pub(crate) snapshot: AgentSnapshot,
+    /// The agent's own blocks.
+    pub(crate) memory: Memory,
+    /// Those of the person and of the conversation.
+    pub(crate) own: ScopedBlocks,
+}
+
+fn load(db: &Db, owner: OrganizationId, agent: AgentId, id: ConversationId) -> Result<Loaded, StoreError> {
     let shared = agents::load(db, owner, agent)?;
-    if conversations::load(db, owner, conversation)?.agent != agent {
-        return Err(StoreError::not_found("conversation", conversation));
+    let conversation = conversations::load(db, owner, id)?;
+    if conversation.agent != agent {
+        return Err(StoreError::not_found("conversation", id));
     }
-    Ok(AgentSnapshot {
+    let memory = Memory::new(blocks::of_agent(db, owner, agent)?);
+    let own = ScopedBlocks {
+        person: match conversation.identity {
+            Some(identity) => scoped_blocks::of_person(db, owner, agent, identity)?,
+            None => Vec::new(),
+        },
+        conversation: scoped_blocks::of_conversation(db, owner, id)?,
+    };
+    let snapshot = AgentSnapshot {
         agent: shared,
-        conversation,
-        identity: None,
-        memory: Memory::new(blocks::of_agent(db, owner, agent)?),
+        conversation: id,
+        identity: conversation.identity,
+        memory: own.shown_with(&memory),
         tools: tools::of_agent(db, owner, agent)?.into(),
-        context: Arc::new(conversations::load_context(db, owner, conversation)?),
+        context: Arc::new(conversations::load_context(db, owner, id)?),
         message_count: message_count(db, owner, agent)?,
         archival: archives::archival(db, owner, agent)?,
-    })
+    };
+    Ok(Loaded { snapshot, memory, own })
 }
 
 fn message_count(db: &Db, owner: OrganizationId, agent: AgentId) -> Result<u64, StoreError> {

@@ -10,7 +10,7 @@ use domain::{BlockId, ConversationId};
 use crate::context::ContextList;
 use crate::dialect::{Db, Fault, params, whole};
 use crate::error::StoreError;
-use crate::search_soundness::{bad_stretches, wrong_archives};
+use crate::search_soundness::{bad_stretches, wrong_archives, wrongly_searched};
 
 /// Problems of one area that are told; a thousand alike say no more than these.
 const MAX_PROBLEMS: u32 = 100;
@@ -79,7 +79,8 @@ impl fmt::Display for Problem {
 type Look = fn(&Db) -> Result<Vec<Problem>, StoreError>;
 
 /// The file and its indexes come first: where those are wrong, what the others see may be wrong too.
-const LOOKS: [Look; 8] = [file, references, message_counts, labels, histories, contexts, search_index, archives];
+const LOOKS: [Look; 10] =
+    [file, references, message_counts, labels, histories, contexts, requests, set_aside, search_index, archives];
 
 /// Everything that is wrong.
 pub(crate) fn problems(db: &Db) -> Result<Vec<Problem>, StoreError> {
@@ -112,8 +113,8 @@ fn references(db: &Db) -> Result<Vec<Problem>, StoreError> {
 /// Conversations that count other messages than they have: kept count and true count.
 pub(crate) fn wrong_counts(db: &Db, limit: u32) -> Result<Vec<(ConversationId, u64, u64)>, StoreError> {
     const SQL: &str = "select id, kept, found from (select c.id as id, c.message_count as kept, \
-                       (select count(*) from message m where m.conversation_id = c.id) as found from conversation c) \
-                       as counts where kept <> found limit $1";
+                       (select count(*) from message m where m.conversation_id = c.id and m.standing <> 'example') \
+                       as found from conversation c) as counts where kept <> found limit $1";
     db.all(SQL, params![limit], |row| Ok((row.id()?, row.whole()?, row.whole()?)))
 }
 
@@ -138,10 +139,31 @@ fn archives(db: &Db) -> Result<Vec<Problem>, StoreError> {
     Ok(wrong.map(|(id, _)| Problem::new(Area::Derived, text(id))).collect())
 }
 
-/// Blocks whose label is not the one under which agents have them.
+/// Requests that are superseded and their message is not, or the other way round, by their ordinals.
+pub(crate) fn wrong_requests(db: &Db, limit: u32) -> Result<Vec<u64>, StoreError> {
+    const SQL: &str = "select r.ordinal from session_request r join message m on m.id = r.message_id \
+                       where r.superseded <> (m.standing = 'superseded') limit $1";
+    db.all(SQL, params![limit], |row| row.whole())
+}
+
+fn requests(db: &Db) -> Result<Vec<Problem>, StoreError> {
+    let wrong = wrong_requests(db, MAX_PROBLEMS)?.into_iter();
+    let text = |ordinal| format!("request {ordinal} of a session says of its message what the message does not");
+    Ok(wrong.map(|ordinal| Problem::new(Area::Derived, text(ordinal))).collect())
+}
+
+fn set_aside(db: &Db) -> Result<Vec<Problem>, StoreError> {
+    let wrong = wrongly_searched(db, MAX_PROBLEMS)?;
+    let text = |number| format!("message number {number} is searched as if it had another standing");
+    Ok(wrong.all().map(|number| Problem::new(Area::Search, text(number))).collect())
+}
+
+/// Blocks whose label is not the one under which agents, people or conversations have them.
 pub(crate) fn wrong_labels(db: &Db, limit: u32) -> Result<Vec<(BlockId, String)>, StoreError> {
-    const SQL: &str = "select distinct b.id, b.label from agent_block ab join block b on b.id = ab.block_id \
-                       where ab.label <> b.label limit $1";
+    const SQL: &str = "select distinct b.id, b.label from (select block_id, label from agent_block \
+                       union all select block_id, label from person_block \
+                       union all select block_id, label from conversation_block) as had \
+                       join block b on b.id = had.block_id where had.label <> b.label limit $1";
     db.all(SQL, params![limit], |row| Ok((row.id()?, row.text()?)))
 }
 
@@ -149,7 +171,7 @@ fn labels(db: &Db) -> Result<Vec<Problem>, StoreError> {
     let wrong = wrong_labels(db, MAX_PROBLEMS)?.into_iter();
     Ok(wrong
         .map(|(id, label)| {
-            Problem::new(Area::Derived, format!("block `{id}` is `{label}` and agents have it under another label"))
+            Problem::new(Area::Derived, format!("block `{id}` is `{label}` and is had under another label"))
         })
         .collect())
 }

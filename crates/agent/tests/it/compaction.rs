@@ -319,7 +319,7 @@ async fn the_summariser_is_asked_as_the_settings_say() {
     let roles: Vec<Role> = request.messages.iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::User]);
     assert_eq!(request.messages[0].content[0].as_text(), Some("In one line."));
-    assert_eq!((request.temperature, request.max_output_tokens), (Some(0.1), Some(99)));
+    assert_eq!((request.sampling.temperature, request.sampling.max_output_tokens), (Some(0.1), Some(99)));
     assert!(request.tools.is_empty());
     let roles: Vec<Role> = house.snapshot().await.context.iter().map(|message| message.role).collect();
     assert_eq!(&roles[..3], [Role::System, Role::User, Role::User], "only the open exchange is left");

@@ -215,7 +215,7 @@ async fn a_response_format_is_the_shape_of_the_message() {
     let played = house.run([Reply::call("send_message", &json!({"message": {"mood": "good"}}))]).await;
     let request = &played.requests[0];
     assert_eq!(request.tools[0].parameters["properties"]["message"], schema);
-    assert_eq!(request.response_format, None, "a call can't have the format of an answer");
+    assert_eq!(request.sampling.response_format, None, "a call can't have the format of an answer");
     let answer = played.stored().find(|message| message.role == Role::Assistant).unwrap();
     assert_eq!(spoken(answer), r#"{"mood":"good"}"#);
     played.expect(expect![[r#"
@@ -228,5 +228,5 @@ async fn a_response_format_is_the_shape_of_the_message() {
     let plain = House::v3(&["memory_insert"], json!([])).await;
     plain.adjust(|agent| agent.response_format = Some(format.clone())).await;
     let played = plain.run([Reply::say(r#"{"mood":"good"}"#)]).await;
-    assert_eq!(played.requests[0].response_format, Some(format));
+    assert_eq!(played.requests[0].sampling.response_format, Some(format));
 }

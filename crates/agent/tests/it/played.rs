@@ -27,6 +27,7 @@ impl Played {
             let tools: Vec<&str> = request.tools.iter().map(|tool| &*tool.name).collect();
             let choice = match &request.tool_choice {
                 ToolChoice::Auto => "may call",
+                ToolChoice::None => "may look at",
                 ToolChoice::Required => "must call one of",
                 ToolChoice::Function(_) => "must call",
             };

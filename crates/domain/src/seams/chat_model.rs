@@ -31,18 +31,22 @@ pub struct ToolSpec {
     pub description: Arc<str>,
     /// JSON Schema of the arguments, with everything injected that the policy injects.
     pub parameters: Arc<Value>,
+    /// Whether the vendor has to hold the model to the schema; None leaves it to the vendor.
+    pub strict: Option<bool>,
 }
 
 /// Whether the model must call a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolChoice {
     Auto,
+    /// The tools are shown, but none may be called.
+    None,
     Required,
     /// This one and no other.
     Function(Arc<str>),
 }
 
-/// How one request wants its answer, where it differs from the agent's own settings. Empty means as the agent is set.
+/// How an answer is wanted. What is not set is left to whoever is asked.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sampling {
     pub temperature: Option<f64>,
@@ -61,6 +65,28 @@ pub struct Sampling {
     pub user: Option<String>,
 }
 
+impl Sampling {
+    /// These wishes, and `base` where they say nothing.
+    #[must_use]
+    pub fn over(&self, base: Self) -> Self {
+        let wish = self.clone();
+        Self {
+            temperature: wish.temperature.or(base.temperature),
+            top_p: wish.top_p.or(base.top_p),
+            max_output_tokens: wish.max_output_tokens.or(base.max_output_tokens),
+            stop: if wish.stop.is_empty() { base.stop } else { wish.stop },
+            seed: wish.seed.or(base.seed),
+            presence_penalty: wish.presence_penalty.or(base.presence_penalty),
+            frequency_penalty: wish.frequency_penalty.or(base.frequency_penalty),
+            logit_bias: wish.logit_bias.or(base.logit_bias),
+            reasoning_effort: wish.reasoning_effort.or(base.reasoning_effort),
+            verbosity: wish.verbosity.or(base.verbosity),
+            response_format: wish.response_format.or(base.response_format),
+            user: wish.user.or(base.user),
+        }
+    }
+}
+
 /// One question to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
@@ -74,13 +100,7 @@ pub struct ModelRequest {
     /// Ignored where there are no tools.
     pub tool_choice: ToolChoice,
     pub parallel_tool_calls: bool,
-    pub temperature: Option<f64>,
-    pub max_output_tokens: Option<u32>,
-    pub frequency_penalty: Option<f64>,
-    pub reasoning_effort: Option<String>,
-    pub response_format: Option<ResponseFormat>,
-    /// An opaque name of the caller, for the vendor's abuse checks.
-    pub user: Option<String>,
+    pub sampling: Sampling,
 }
 
 /// Why a model stopped.
@@ -162,4 +182,10 @@ pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelEvent, ModelError>>
 pub trait ChatModel: Send + Sync {
     /// Sends `request`. Errors before the first event come from the future, later ones from the stream.
     fn stream(&self, request: Arc<ModelRequest>) -> BoxFuture<'_, Result<ModelStream, ModelError>>;
+
+    /// Whether an answer is sure to have the shape that [`Sampling::response_format`] names. Where it isn't, the caller
+    /// has to look.
+    fn enforces(&self, format: &ResponseFormat) -> bool {
+        matches!(format, ResponseFormat::Text)
+    }
 }

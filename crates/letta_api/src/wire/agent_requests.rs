@@ -114,6 +114,7 @@ impl ModelWish {
             reasoning_effort: effort.or_else(|| config.reasoning_effort.clone()),
             max_reasoning_tokens: fields.take("max_reasoning_tokens")?.or(config.max_reasoning_tokens),
             parallel_tool_calls: parallel.or(config.parallel_tool_calls),
+            thinks_in_calls: None,
         };
         let response_format = fields.take_nullable("response_format")?.or(newer.response_format.map(Some));
         Ok(Self { model: fields.take("model")?.or_else(|| config.handle()), settings, response_format })
@@ -142,6 +143,7 @@ pub(crate) fn read_spec(mut fields: Fields) -> Result<AgentSpec, ApiError> {
         include_base_tools: fields.take("include_base_tools")?,
         include_base_tool_rules: fields.take("include_base_tool_rules")?,
         system: fields.take("system")?,
+        base_prompt: None,
         tags: fields.take("tags")?.unwrap_or_default(),
         metadata: fields.take("metadata")?.unwrap_or_default(),
         timezone: fields.take("timezone")?,

@@ -40,7 +40,12 @@ fn overview(messages: Vec<Arc<Message>>) -> ContextOverview {
         directories: Some(section("files", 30)),
         metadata: section("metadata", 40),
         summary: Some(section("summary", 50)),
-        tools: Arc::new([ToolSpec { name: "t".into(), description: "d".into(), parameters: Arc::new(json!({})) }]),
+        tools: Arc::new([ToolSpec {
+            name: "t".into(),
+            description: "d".into(),
+            parameters: Arc::new(json!({})),
+            strict: None,
+        }]),
         tools_tokens: 60,
         messages: Arc::new(messages),
         messages_tokens: 70,

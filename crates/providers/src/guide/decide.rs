@@ -361,9 +361,12 @@ impl Work<'_> {
     }
 }
 
-/// Whether a block holds what the agent is, and not what it was told.
+/// Blocks that hold what the agent is and how it is to answer, and not what it was told.
+const NOT_TOLD: [&str; 4] = ["persona", "rules", "answer_mode", "proxy_system_overlay"];
+
+/// Whether a block is of that kind. A block of rules that an agent may write is where it keeps rules that it was told.
 fn is_own(block: &ShownBlock) -> bool {
-    block.label == "persona"
+    NOT_TOLD.contains(&block.label.as_str()) && (block.label == "persona" || block.read_only)
 }
 
 fn is_done(call: &PastCall) -> bool {

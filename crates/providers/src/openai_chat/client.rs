@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::Timestamp;
 use domain::seams::BoxFuture;
 use domain::seams::chat_model::{ChatModel, ModelError, ModelEvent, ModelRequest, ModelStream};
+use domain::{ResponseFormat, Timestamp};
 use futures_util::stream;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Response, Url};
@@ -157,6 +157,10 @@ impl OpenAiChat {
 impl ChatModel for OpenAiChat {
     fn stream(&self, request: Arc<ModelRequest>) -> BoxFuture<'_, Result<ModelStream, ModelError>> {
         Box::pin(async move { self.ask(&request).await })
+    }
+
+    fn enforces(&self, format: &ResponseFormat) -> bool {
+        matches!(format, ResponseFormat::Text) || self.endpoint.profile.requests.enforces_shapes
     }
 }
 

@@ -69,13 +69,25 @@ struct Settings<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     frequency_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    presence_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logit_bias: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verbosity: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<Format<'a>>,
     stream: bool,
@@ -96,21 +108,28 @@ impl<'a> Settings<'a> {
         let thinks = rules.is_reasoning_model(model);
         let sends_effort = thinks || rules.reasoning_effort == EffortRule::Always;
         let has_tools = !request.tools.is_empty();
-        let limit = request.max_output_tokens;
+        let sampling = &request.sampling;
+        let limit = sampling.max_output_tokens;
         Self {
             tools: has_tools.then(|| Tools::of(request, rules)),
             tool_choice: has_tools.then(|| Choice::of(&request.tool_choice, rules)),
             parallel_tool_calls: (has_tools && rules.knows_parallel_calls(model))
                 .then_some(request.parallel_tool_calls),
-            temperature: request.temperature.filter(|_| !thinks),
-            frequency_penalty: request.frequency_penalty.filter(|_| !thinks),
+            temperature: sampling.temperature.filter(|_| !thinks),
+            top_p: sampling.top_p.filter(|_| !thinks),
+            frequency_penalty: sampling.frequency_penalty.filter(|_| !thinks),
+            presence_penalty: sampling.presence_penalty.filter(|_| !thinks),
+            logit_bias: sampling.logit_bias.as_ref().filter(|_| !thinks),
+            stop: Some(&*sampling.stop).filter(|stop| !stop.is_empty()),
+            seed: sampling.seed,
             max_tokens: limit.filter(|_| rules.max_tokens_field == MaxTokensField::MaxTokens),
             max_completion_tokens: limit.filter(|_| rules.max_tokens_field == MaxTokensField::MaxCompletionTokens),
-            reasoning_effort: request.reasoning_effort.as_deref().filter(|_| sends_effort),
-            response_format: request.response_format.as_ref().and_then(Format::of),
+            reasoning_effort: sampling.reasoning_effort.as_deref().filter(|_| sends_effort),
+            verbosity: sampling.verbosity.as_deref(),
+            response_format: sampling.response_format.as_ref().and_then(Format::of),
             stream: true,
             stream_options: rules.stream_options.then_some(StreamOptions { include_usage: true }),
-            user: request.user.as_deref(),
+            user: sampling.user.as_deref(),
         }
     }
 }
@@ -243,7 +262,7 @@ impl<'a> Tools<'a> {
     fn of(request: &'a ModelRequest, rules: &RequestRules) -> Self {
         let only = match &request.tool_choice {
             ToolChoice::Function(name) if !rules.tool_choice_function => Some(&**name),
-            ToolChoice::Function(_) | ToolChoice::Auto | ToolChoice::Required => None,
+            ToolChoice::Function(_) | ToolChoice::Auto | ToolChoice::None | ToolChoice::Required => None,
         };
         Self { tools: &request.tools, only }
     }
@@ -258,6 +277,7 @@ impl Serialize for Tools<'_> {
                 name: &tool.name,
                 description: &tool.description,
                 parameters: &tool.parameters,
+                strict: tool.strict,
             },
         }))
     }
@@ -275,6 +295,8 @@ struct OfferedFunction<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -299,6 +321,7 @@ impl<'a> Choice<'a> {
             ToolChoice::Function(name) if rules.tool_choice_function => {
                 Self::Function { kind: "function", function: ChosenFunction { name } }
             }
+            ToolChoice::None => Self::Word("none"),
             ToolChoice::Function(_) | ToolChoice::Required if rules.tool_choice_required => Self::Word("required"),
             ToolChoice::Function(_) | ToolChoice::Required | ToolChoice::Auto => Self::Word("auto"),
         }

@@ -19,12 +19,7 @@ fn request() -> ModelRequest {
         tools: Arc::from([]),
         tool_choice: ToolChoice::Auto,
         parallel_tool_calls: false,
-        temperature: None,
-        max_output_tokens: None,
-        frequency_penalty: None,
-        reasoning_effort: None,
-        response_format: None,
-        user: None,
+        sampling: Sampling::default(),
     }
 }
 
@@ -41,6 +36,7 @@ fn tool(name: &str) -> ToolSpec {
         name: name.into(),
         description: "Does it.".into(),
         parameters: Arc::new(json!({ "type": "object", "properties": { "z": {}, "a": {} } })),
+        strict: None,
     }
 }
 
@@ -128,11 +124,11 @@ fn full() -> ModelRequest {
     let mut request = request();
     request.tools = Arc::from([tool("look"), tool("say")]);
     request.tool_choice = ToolChoice::Required;
-    request.temperature = Some(0.7);
-    request.frequency_penalty = Some(1.0);
-    request.max_output_tokens = Some(4096);
-    request.reasoning_effort = Some("low".to_owned());
-    request.user = Some("user-1".to_owned());
+    request.sampling.temperature = Some(0.7);
+    request.sampling.frequency_penalty = Some(1.0);
+    request.sampling.max_output_tokens = Some(4096);
+    request.sampling.reasoning_effort = Some("low".to_owned());
+    request.sampling.user = Some("user-1".to_owned());
     request
 }
 
@@ -238,7 +234,7 @@ fn the_shape_of_the_answer_is_asked_for() {
         ),
     ] {
         let mut request = request();
-        request.response_format = Some(format);
+        request.sampling.response_format = Some(format);
         let value: Value = serde_json::from_str(&written(&request, "openai")).unwrap();
         assert_eq!(value["response_format"], expected);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use domain::message::{ContentPart, Role};
 use domain::seams::chat_model::{
-    ChatMessage, FinishReason, ModelError, ModelEvent, ModelRequest, ToolChoice, ToolSpec,
+    ChatMessage, FinishReason, ModelError, ModelEvent, ModelRequest, Sampling, ToolChoice, ToolSpec,
 };
 use domain::{ConversationId, ModelHandle, StepId, Usage};
 use futures_util::StreamExt;
@@ -30,6 +30,7 @@ fn request() -> Arc<ModelRequest> {
         name: "look".into(),
         description: "Looks.".into(),
         parameters: Arc::new(json!({ "type": "object", "properties": {} })),
+        strict: None,
     };
     Arc::new(ModelRequest {
         conversation: ConversationId::random(),
@@ -39,12 +40,7 @@ fn request() -> Arc<ModelRequest> {
         tools: Arc::from([tool]),
         tool_choice: ToolChoice::Auto,
         parallel_tool_calls: false,
-        temperature: None,
-        max_output_tokens: Some(64),
-        frequency_penalty: None,
-        reasoning_effort: None,
-        response_format: None,
-        user: None,
+        sampling: Sampling { max_output_tokens: Some(64), ..Sampling::default() },
     })
 }
 

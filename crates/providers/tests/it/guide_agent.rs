@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use domain::message::{ContentPart, Role, ToolCall};
-use domain::seams::chat_model::{ChatMessage, ChatModel, FinishReason, ModelEvent, ModelRequest, ToolChoice, ToolSpec};
+use domain::seams::chat_model::{
+    ChatMessage, ChatModel, FinishReason, ModelEvent, ModelRequest, Sampling, ToolChoice, ToolSpec,
+};
 use domain::{ConversationId, StepId};
 use futures_util::StreamExt;
 use providers::guide::Guide;
@@ -163,12 +165,7 @@ impl Agent {
             tools: self.tools.clone(),
             tool_choice: if self.policy == Policy::V2 { ToolChoice::Required } else { ToolChoice::Auto },
             parallel_tool_calls: false,
-            temperature: None,
-            max_output_tokens: None,
-            frequency_penalty: None,
-            reasoning_effort: None,
-            response_format: None,
-            user: None,
+            sampling: Sampling::default(),
         };
         let mut stream = Guide::new().stream(Arc::new(request)).await.expect("the guide answers");
         let (mut text, mut calls, mut finish) = (String::new(), Vec::<ToolCall>::new(), None);
@@ -383,5 +380,5 @@ fn spec(name: &str, policy: Policy) -> ToolSpec {
         required.extend(needed.then_some(*field));
     }
     let parameters = json!({"type": "object", "properties": properties, "required": required});
-    ToolSpec { name: name.into(), description: "A tool.".into(), parameters: Arc::new(parameters) }
+    ToolSpec { name: name.into(), description: "A tool.".into(), parameters: Arc::new(parameters), strict: None }
 }

@@ -11,6 +11,7 @@ mod embeddings;
 mod first_light;
 mod guide_search;
 mod house;
+mod librarian;
 mod long_conversation;
 mod measuring;
 mod one_owner;

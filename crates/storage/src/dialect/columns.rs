@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use domain::{
-    AgentId, ArchiveId, BlockId, ConversationId, IdentityId, MessageId, OrganizationId, PassageId, RunId, StepId,
-    Timestamp, ToolId, Usage, UserId,
+    AgentId, ArchiveId, BlockId, ConversationId, Digest, IdentityId, MessageId, OrganizationId, PassageId, RunId,
+    StepId, Timestamp, ToolId, Usage, UserId,
 };
 use rusqlite::Row;
 use rusqlite::types::{FromSql, ValueRef};
@@ -87,6 +87,14 @@ impl<'row> Columns<'row> {
 
     pub(crate) fn optional_id<T: StoredId>(&mut self) -> Result<Option<T>, StoreError> {
         Ok(self.get::<Option<[u8; 16]>>()?.map(T::from_stored))
+    }
+
+    pub(crate) fn digest(&mut self) -> Result<Digest, StoreError> {
+        self.get().map(Digest)
+    }
+
+    pub(crate) fn optional_digest(&mut self) -> Result<Option<Digest>, StoreError> {
+        Ok(self.get::<Option<[u8; 32]>>()?.map(Digest))
     }
 
     pub(crate) fn text(&mut self) -> Result<String, StoreError> {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::builder::PossibleValuesParser;
 use domain::{AgentType, ModelHandle};
+use prompt::block_descriptions::UNKNOWN_HUMAN;
 use serde_json::{Value, json};
 
 use super::{default_model, model_handle};
@@ -64,7 +65,7 @@ pub(crate) async fn run(config: &Config, flags: &CreateFlags, output: &Output) -
 
 fn body(flags: &CreateFlags, model: &str) -> Value {
     let persona = flags.persona.clone().unwrap_or_else(|| first_agent::persona(&flags.name));
-    let human = flags.human.as_deref().unwrap_or(first_agent::HUMAN);
+    let human = flags.human.as_deref().unwrap_or(UNKNOWN_HUMAN);
     let mut body = json!({
         "name": flags.name,
         "model": model,
