@@ -6,6 +6,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use dispatch::events::RunFailure;
 use dispatch::request::SubmitError;
+use domain::StopReason;
 use domain::embedding::BUILTIN_EMBEDDING;
 use domain::seams::chat_model::ModelError;
 use domain::seams::embedder::EmbedError;
@@ -62,6 +63,18 @@ impl ApiError {
         Self { param: Some("model"), code: Some("model_not_found"), may_retry: false, ..error }
     }
 
+    /// There is nothing at this address.
+    pub(crate) fn unknown_url() -> Self {
+        let error = Self::new(StatusCode::NOT_FOUND, "invalid_request_error", "This URL does not exist.");
+        Self { code: Some("unknown_url"), may_retry: false, ..error }
+    }
+
+    /// There is no model of that handle.
+    pub(crate) fn unknown_handle(text: &str) -> Self {
+        let error = Self::new(StatusCode::NOT_FOUND, "invalid_request_error", text);
+        Self { param: Some("model"), code: Some("model_not_found"), may_retry: false, ..error }
+    }
+
     /// There is no embedding model of that name.
     pub(crate) fn unknown_embedding(model: &str, hint: Option<&str>) -> Self {
         let shown: String = model.chars().take(200).collect();
@@ -77,6 +90,19 @@ impl ApiError {
         let text = format!("Several agents are named `{model}`; use one of their ids: {}.", ids.join(", "));
         let error = Self::new(StatusCode::CONFLICT, "invalid_request_error", text);
         Self { param: Some("model"), code: Some("ambiguous_model"), may_retry: false, ..error }
+    }
+
+    /// An idempotency key that was used for something else.
+    pub(crate) fn other_body() -> Self {
+        let text = "This `Idempotency-Key` was used for another request: use a new key for a new request.";
+        let error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_request_error", text);
+        Self { code: Some("idempotency_key_reused"), may_retry: false, ..error }
+    }
+
+    /// A run that ended before it had an answer.
+    pub(crate) fn unfinished(reason: StopReason) -> Self {
+        let text = format!("The agent stopped before it had an answer ({}).", reason.as_str());
+        Self { may_retry: false, ..Self::new(StatusCode::BAD_GATEWAY, "api_error", text) }
     }
 
     /// A fault of ours; the details are in the log.

@@ -94,8 +94,11 @@ impl Refresh<'_> {
     /// The text as a preface, unless this session was sent it already.
     async fn fall_back(&self, session: &mut Session, error: &StoreError, new: Option<(Digest, &str)>) -> Overlay {
         let conversation = session.conversation;
-        let error = error as &dyn std::error::Error;
-        tracing::warn!(error, %conversation, "a session's system text could not be stored; it is sent as a preface");
+        tracing::warn!(
+            error = error as &dyn std::error::Error,
+            %conversation,
+            "a session's system text could not be stored; it is sent as a preface"
+        );
         let Some((digest, text)) = new.filter(|(digest, _)| session.preface != Some(*digest)) else {
             return Overlay::InPlace;
         };

@@ -110,7 +110,6 @@ async fn outcome(store: &Store, actor: Actor, request: &SessionRequest) -> Resul
                 run: id,
                 stop_reason: run.stop_reason.unwrap_or(domain::StopReason::EndTurn),
                 failure: None,
-                filtered: false,
                 usage: run.usage,
                 step_count: run.step_count,
             };

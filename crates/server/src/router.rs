@@ -44,11 +44,12 @@ pub(crate) fn router(house: &House, gate: Gate) -> Router {
         version: LETTA_VERSION,
         clock: Timestamp::now,
     };
-    let openai = openai_gateway::OpenAiGateway {
-        dispatcher: dispatcher.clone(),
-        embedders: embedders.clone(),
-        clock: Timestamp::now,
-    };
+    let openai = openai_gateway::OpenAiGateway::new(
+        dispatcher.clone(),
+        embedders.clone(),
+        openai_gateway::config::GatewayConfig::default(),
+        Timestamp::now,
+    );
     let console = console_api::ConsoleApi {
         dispatcher: house.dispatcher.clone(),
         search: house.search.clone(),
@@ -110,6 +111,7 @@ async fn let_in(request: Request, actor: Actor, next: Next) -> Result<Response, 
     let (mut parts, body) = request.into_parts();
     let body = request_body::read(body, expectation(&parts.headers)).await?;
     parts.extensions.insert(actor);
+    parts.extensions.insert(domain::Caller::default());
     let answer = next.run(Request::from_parts(parts, Body::from(body)));
     AssertUnwindSafe(answer).catch_unwind().await.map_err(|_| Refusal::Internal).map(IntoResponse::into_response)
 }

@@ -73,7 +73,6 @@ pub(crate) fn finish(finished: &Finished, spoke: bool) -> Result<Finish, ApiErro
         return Err(if finished.step_count > 0 { error.not_to_be_repeated() } else { error });
     }
     match finished.stop_reason {
-        StopReason::EndTurn if finished.filtered => Ok(Finish::ContentFilter),
         StopReason::EndTurn | StopReason::ToolRule => Ok(Finish::Stop),
         // A run that was stopped before it was done must not look like one that had nothing more to say.
         StopReason::MaxTokensExceeded | StopReason::MaxSteps => Ok(Finish::Length),

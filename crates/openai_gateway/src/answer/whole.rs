@@ -51,7 +51,6 @@ pub(super) fn nothing() -> Finished {
         run: RunId::random(),
         stop_reason: StopReason::EndTurn,
         failure: None,
-        filtered: false,
         usage: Usage::default(),
         step_count: 0,
     }

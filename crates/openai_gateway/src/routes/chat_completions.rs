@@ -36,8 +36,9 @@ pub(crate) async fn create(
         Who::Model(handle) => Box::pin(Once::of_model(door, actor, handle, request).begin()),
         Who::Agent(answerer) => {
             let ask = understand(door, actor, (&caller, &headers), answerer, (request, &body))?;
-            if ask.request.ephemeral || Once::is_task(&ask.request) {
-                Box::pin(Once::of_agent(ask).begin())
+            let is_task = crate::task::is_task(&ask.request);
+            if is_task || ask.request.ephemeral {
+                Box::pin(Once::of_agent(ask, is_task).begin())
             } else {
                 Box::pin(ask.begin())
             }

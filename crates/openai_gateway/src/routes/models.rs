@@ -1,46 +1,46 @@
-//! `GET /v1/models` and `GET /v1/models/{model}`: agents, as models.
+//! `GET /v1/models` and `GET /v1/models/{model}`: agents and aliases as models, and models themselves where they can be
+//! asked directly.
 
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
-use domain::{Actor, Agent};
+use domain::{Actor, Caller};
 use serde_json::{Value, json};
-use storage::AgentFilter;
 
 use crate::OpenAiGateway;
-use crate::agent_by_name::agent_by_name;
 use crate::error::ApiError;
-
-/// Agents that are listed at most.
-const LISTED: u32 = 1_000;
+use crate::who::Who;
 
 pub(crate) async fn list(
     State(door): State<OpenAiGateway>,
     Extension(actor): Extension<Actor>,
+    Extension(caller): Extension<Caller>,
 ) -> Result<Json<Value>, ApiError> {
-    let filter = AgentFilter { limit: LISTED, ascending: true, ..AgentFilter::default() };
-    let agents = door.dispatcher.store().agents(actor.organization, &filter).await?;
-    let shown: Vec<Value> = agents
-        .iter()
-        .map(|agent| {
-            // A name that several agents have is no address; their ids are.
-            let is_unique = agents.iter().filter(|other| other.name == agent.name).count() == 1;
-            let id = if is_unique { agent.name.clone() } else { agent.id.to_string() };
-            model(&id, agent)
-        })
-        .collect();
+    let agents = door.listed(actor, &caller).await?;
+    let mut shown: Vec<Value> =
+        agents.iter().map(|(name, agent)| model(name, agent.created_at.as_second(), "librarian")).collect();
+    if door.config.pass_through && caller.agents.is_none() {
+        let models = door.dispatcher.models().models().await;
+        shown.extend(models.iter().map(|entry| model(entry.handle.as_str(), 0, entry.handle.provider())));
+    }
     Ok(Json(json!({"object": "list", "data": shown})))
 }
 
 pub(crate) async fn retrieve(
     State(door): State<OpenAiGateway>,
     Extension(actor): Extension<Actor>,
+    Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
 ) -> Result<Json<Value>, ApiError> {
-    let store = door.dispatcher.store();
-    let id = agent_by_name(store, actor, &name).await?;
-    Ok(Json(model(&name, &*store.agent(actor.organization, id).await?)))
+    match door.who(actor, &caller, &name).await? {
+        Who::Agent(answerer) => Ok(Json(model(&name, answerer.agent.created_at.as_second(), "librarian"))),
+        Who::Model(handle) => {
+            let known = door.dispatcher.models().resolve(&handle).await;
+            known.map_err(|error| ApiError::unknown_handle(&error.to_string()))?;
+            Ok(Json(model(&name, 0, handle.provider())))
+        }
+    }
 }
 
-fn model(id: &str, agent: &Agent) -> Value {
-    json!({"id": id, "object": "model", "created": agent.created_at.as_second(), "owned_by": "librarian"})
+fn model(id: &str, created: i64, owner: &str) -> Value {
+    json!({"id": id, "object": "model", "created": created, "owned_by": owner})
 }
