@@ -1,6 +1,6 @@
 //! What of a row is searched: the words, and what a search may be limited to.
 
-use domain::{Message, Passage, Role};
+use domain::{Message, Passage, Role, Standing};
 
 use crate::words::{Mark, Term, mark};
 
@@ -20,23 +20,34 @@ pub(crate) struct Document {
     pub(crate) thread: Option<[u8; 16]>,
     /// What it is marked with, for filters.
     pub(crate) marks: Vec<Term>,
+    /// The one of its marks that says whose it is.
+    pub(crate) person: Option<Term>,
+    /// A client went back to before it.
+    pub(crate) superseded: bool,
     /// Who speaks, where the row says so.
     pub(crate) speaker: Option<String>,
     pub(crate) text: String,
 }
 
 impl Document {
-    /// The document of a message; none if there is nothing in it that anybody would search for.
+    /// The document of a message; none if there is nothing in it that anybody would search for. An example was never
+    /// said.
     pub(crate) fn of_message(message: &Message) -> Option<Self> {
+        if message.standing == Standing::Example {
+            return None;
+        }
         let text = searchable_text(message)?;
         let mut marks = vec![mark(Mark::Conversation, message.conversation.as_bytes())];
-        marks.extend(message.identity.map(|identity| mark(Mark::Identity, identity.as_bytes())));
+        let person = message.identity.map(|identity| mark(Mark::Identity, identity.as_bytes()));
+        marks.extend(person);
         Some(Self {
             number: message.sequence_id,
             at: message.created_at.as_microsecond(),
             role: message.role,
             thread: Some(*message.conversation.as_bytes()),
             marks,
+            person,
+            superseded: message.standing == Standing::Superseded,
             speaker: message.name.as_deref().map(str::to_owned),
             text,
         })
@@ -49,6 +60,8 @@ impl Document {
             role: Role::User,
             thread: None,
             marks: passage.tags.iter().map(|tag| mark(Mark::Tag, tag.as_bytes())).collect(),
+            person: None,
+            superseded: false,
             speaker: None,
             text: passage.text.to_string(),
         }

@@ -27,6 +27,8 @@ const FADE: f32 = 300.0;
 pub(crate) const REACH: usize = 4;
 /// Stretches that an estimate asks.
 const MAX_ASKED: usize = 6;
+/// Whose a document is that belongs to nobody.
+pub(crate) const NO_PERSON: u32 = 0;
 /// No neighbour on that side.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
@@ -48,6 +50,10 @@ pub(crate) struct ScopeIndex {
     sittings: Vec<u32>,
     /// The last place of each thread.
     threads: HashMap<[u8; 16], u32>,
+    /// Whose each document is, by the numbers of `people`.
+    whose: Vec<u32>,
+    /// The people that are known, by the marks of their documents.
+    people: HashMap<Term, u32>,
     gone: Vec<u32>,
     total_length: u64,
     total_reach: f64,
@@ -55,6 +61,8 @@ pub(crate) struct ScopeIndex {
     pub(crate) last_row: u64,
     /// The last deletion that was looked at.
     pub(crate) last_gone: u64,
+    /// Whether the people of kept stretches are known. Nobody may search before.
+    pub(crate) people_known: bool,
     pub(crate) vectors: Vectors,
 }
 
@@ -93,11 +101,14 @@ impl Default for ScopeIndex {
             reaches: Vec::new(),
             sittings: Vec::new(),
             threads: HashMap::new(),
+            whose: Vec::new(),
+            people: HashMap::new(),
             gone: Vec::new(),
             total_length: 0,
             total_reach: 0.0,
             last_row: 0,
             last_gone: 0,
+            people_known: false,
             vectors: Vectors::default(),
         }
     }
@@ -182,7 +193,30 @@ impl ScopeIndex {
         }
     }
 
-    /// Places of documents whose rows were deleted.
+    /// Whose each document is, by the numbers that [`Self::person`] gives; [`NO_PERSON`] where it is nobody's.
+    pub(crate) fn whose(&self) -> &[u32] {
+        &self.whose
+    }
+
+    /// Whether any document is somebody's.
+    pub(crate) fn has_people(&self) -> bool {
+        !self.people.is_empty()
+    }
+
+    /// The number of a person, by the mark of their documents.
+    pub(crate) fn person(&self, mark: Term) -> Option<u32> {
+        self.people.get(&mark).copied()
+    }
+
+    /// Learns of a person whose documents kept stretches may hold.
+    pub(crate) fn add_person(&mut self, mark: Term) {
+        let person = self.number_of(mark);
+        let mut whose = std::mem::take(&mut self.whose);
+        self.each(mark, |place, _| whose[place] = person);
+        self.whose = whose;
+    }
+
+    /// Places of documents whose rows were deleted or superseded.
     pub(crate) fn gone(&self) -> &[u32] {
         &self.gone
     }
@@ -194,7 +228,7 @@ impl ScopeIndex {
             Postings::Open(open) => open.len() * 600,
             Postings::Sealed(sealed) => sealed.size(),
         });
-        postings.sum::<usize>() + self.len() * 48 + self.vectors.table.size()
+        postings.sum::<usize>() + self.len() * 52 + self.vectors.table.size()
     }
 
     /// Adds a kept stretch.
@@ -223,13 +257,19 @@ impl ScopeIndex {
         let header = open.add(document, &self.words);
         let full = open.len() >= SEGMENT_DOCUMENTS;
         self.add_header(&header);
+        if let Some(mark) = document.person {
+            self.whose[start as usize] = self.number_of(mark);
+        }
+        if document.superseded {
+            self.gone.push(start);
+        }
         self.last_row = self.last_row.max(document.number);
         if full {
             self.seal_last();
         }
     }
 
-    /// Remembers that a row was deleted.
+    /// Remembers that a row was deleted or superseded.
     pub(crate) fn forget(&mut self, number: u64) {
         if let Ok(place) = self.numbers.binary_search(&number) {
             self.gone.push(u32::try_from(place).unwrap_or(NOBODY));
@@ -259,6 +299,11 @@ impl ScopeIndex {
                 }
             }
         }
+    }
+
+    fn number_of(&mut self, mark: Term) -> u32 {
+        let next = u32::try_from(self.people.len() + 1).unwrap_or(NOBODY);
+        *self.people.entry(mark).or_insert(next)
     }
 
     fn next_place(&self) -> u32 {
@@ -294,6 +339,7 @@ impl ScopeIndex {
         self.after.push(NOBODY);
         self.links.push(link);
         self.sittings.push(sitting);
+        self.whose.push(NO_PERSON);
         self.total_length += u64::from(header.length);
         self.share_words(place as usize, header.length as f32);
     }
@@ -344,6 +390,8 @@ mod tests {
             role: Role::User,
             thread: (thread > 0).then_some([thread; 16]),
             marks: Vec::new(),
+            person: None,
+            superseded: false,
             speaker: None,
             text: text.to_owned(),
         }

@@ -6,6 +6,7 @@ mod calendar;
 mod document;
 pub mod embed;
 pub mod eval;
+mod filter;
 mod index;
 mod indexer;
 mod keep_up;
@@ -20,6 +21,7 @@ mod word_meaning;
 mod words;
 
 pub use document::searchable_text;
+pub use filter::Whose;
 pub use indexer::{IndexError, Progress};
 pub use rank::Ingredients;
 pub use search::{ArchivalQuery, Found, Hit, MAX_RESULTS, RecallQuery, Relevance, Search, SearchMode};

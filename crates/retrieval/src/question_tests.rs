@@ -14,6 +14,8 @@ fn index(lines: &[(&str, &str)]) -> ScopeIndex {
             role: Role::User,
             thread: Some([1; 16]),
             marks: Vec::new(),
+            person: None,
+            superseded: false,
             speaker: Some((*speaker).to_owned()),
             text: (*text).to_owned(),
         });

@@ -6,13 +6,13 @@
 //! vectors; vectors relative to the best and the worst. Small bonuses go to what fits a date, to what people rather than
 //! the assistant said, and to what opened a sitting. `docs/search.md` has what each of these adds.
 
-use domain::{Role, Timestamp};
+use domain::Role;
 
 use crate::calendar::civil;
+use crate::filter::{Filter, Sight};
 use crate::index::{NOBODY, ScopeIndex};
 use crate::question::{Asked, Dates, Wanted};
 use crate::vectors::QueryVector;
-use crate::words::Term;
 
 /// How soon repetitions of a word stop counting, and how much length counts (the constants of BM25).
 pub(crate) const SATURATION: f32 = 1.2;
@@ -56,57 +56,6 @@ pub struct Ingredients {
 impl Ingredients {
     /// All of them.
     pub const ALL: Self = Self { text: true, vectors: true, neighbours: true, hints: true, second_look: true };
-}
-
-/// Which documents may be found.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Filter {
-    /// Empty means all.
-    pub(crate) roles: Vec<Role>,
-    pub(crate) from: Option<i64>,
-    pub(crate) until: Option<i64>,
-    /// Only numbers below.
-    pub(crate) before: Option<u64>,
-    /// Marks that a document must have, all of them.
-    pub(crate) every: Vec<Term>,
-    /// Marks of which a document must have one, unless there are none.
-    pub(crate) any: Vec<Term>,
-}
-
-impl Filter {
-    /// Only documents from one moment to just before the other.
-    pub(crate) fn within(&mut self, from: Option<Timestamp>, until: Option<Timestamp>) {
-        self.from = from.map(Timestamp::as_microsecond);
-        self.until = until.map(Timestamp::as_microsecond);
-    }
-
-    /// For each document whether it may be found.
-    fn visible(&self, index: &ScopeIndex) -> Vec<bool> {
-        let mut visible = vec![true; index.len()];
-        for term in &self.every {
-            let mut having = vec![false; index.len()];
-            index.each(*term, |place, _| having[place] = true);
-            visible.iter_mut().zip(having).for_each(|(visible, having)| *visible &= having);
-        }
-        if !self.any.is_empty() {
-            let mut having = vec![false; index.len()];
-            self.any.iter().for_each(|term| index.each(*term, |place, _| having[place] = true));
-            visible.iter_mut().zip(having).for_each(|(visible, having)| *visible &= having);
-        }
-        if let Some(before) = self.before {
-            let end = index.numbers().partition_point(|number| *number < before);
-            visible[end..].fill(false);
-        }
-        if self.from.is_some() || self.until.is_some() || !self.roles.is_empty() {
-            for (place, visible) in visible.iter_mut().enumerate() {
-                *visible &= self.from.is_none_or(|from| index.time(place) >= from)
-                    && self.until.is_none_or(|until| index.time(place) < until)
-                    && (self.roles.is_empty() || self.roles.contains(&index.role(place)));
-            }
-        }
-        index.gone().iter().for_each(|place| visible[*place as usize] = false);
-        visible
-    }
 }
 
 /// A document that is worth a second look.
@@ -194,7 +143,7 @@ pub(crate) fn first_look(parts: &[Part<'_>], asked: Asked, filter: &Filter, ingr
     let mut best = Best::new(CANDIDATES[usize::from(cover < COVERED)]);
     for (part, (index, scores)) in indexes.iter().zip(&scores).enumerate() {
         let bonus = Bonus { index, people_first, dates: &asked.dates, hints: ingredients.hints };
-        for place in (0..index.len()).filter(|place| scores.visible[*place]) {
+        for place in (0..index.len()).filter(|place| scores.sight.visible[*place]) {
             let vector = scores.vector(place).map_or(0.0, |value| (value - least) / spread);
             let score = scores.text[place] / text_unit + VECTORS * vector;
             if score + MOST_BONUS > best.bar {
@@ -222,8 +171,9 @@ pub(crate) fn first_look(parts: &[Part<'_>], asked: Asked, filter: &Filter, ingr
             }
         })
         .collect();
-    for (part, index) in indexes.iter().enumerate() {
-        count_frequencies(index, part, &asked.wanted, ingredients.neighbours, &mut candidates);
+    for (part, (index, scores)) in indexes.iter().zip(&scores).enumerate() {
+        let mut own: Vec<&mut Candidate> = candidates.iter_mut().filter(|it| it.sitting.0 == part).collect();
+        count_frequencies((index, &scores.sight), &asked.wanted, ingredients.neighbours, &mut own);
     }
     Looked { asked, candidates, text_unit, cover, with_vectors }
 }
@@ -262,7 +212,7 @@ impl Lengths {
 
 /// The scores of all documents of one index.
 struct Scores {
-    visible: Vec<bool>,
+    sight: Sight,
     /// Words and speakers together.
     text: Vec<f32>,
     /// The most weight of wanted words that one document has by itself.
@@ -281,11 +231,12 @@ impl Scores {
         filter: &Filter,
         (lengths, ingredients): (&Lengths, Ingredients),
     ) -> Self {
-        let visible = filter.visible(index);
+        let sight = filter.sight(index);
         let query = query.filter(|_| ingredients.vectors && index.vectors.table.len() > 0);
         let ((mut text, best_cover), (cosines, vectors)) = std::thread::scope(|threads| {
-            let likeness = || query.map_or_else(Default::default, |query| likeness(index, query, ingredients));
-            let words = || text_scores(index, asked, (lengths, ingredients), &visible);
+            let likeness =
+                || query.map_or_else(Default::default, |query| likeness((index, &sight), query, ingredients));
+            let words = || text_scores((index, &sight), asked, lengths, ingredients);
             if index.len() < WORTH_TWO_THREADS {
                 return (words(), likeness());
             }
@@ -300,7 +251,7 @@ impl Scores {
             text.iter_mut().zip(&speakers).for_each(|(text, speaker)| *text += speaker);
             speakers
         });
-        Self { visible, text, best_cover, speakers, vectors, cosines }
+        Self { sight, text, best_cover, speakers, vectors, cosines }
     }
 
     fn speaker(&self, place: usize) -> f32 {
@@ -316,30 +267,34 @@ impl Scores {
     }
 
     fn visible_text(&self) -> impl Iterator<Item = f32> {
-        self.text.iter().zip(&self.visible).filter(|(_, visible)| **visible).map(|(text, _)| *text)
+        self.text.iter().zip(&self.sight.visible).filter(|(_, visible)| **visible).map(|(text, _)| *text)
     }
 
     fn visible_vectors(&self) -> impl Iterator<Item = f32> {
         let vectors = self.vectors.as_deref().unwrap_or_default();
-        vectors.iter().zip(&self.visible).filter(|(_, visible)| **visible).map(|(vector, _)| *vector)
+        vectors.iter().zip(&self.sight.visible).filter(|(_, visible)| **visible).map(|(vector, _)| *vector)
     }
 }
 
 /// The cosine of each document that has a vector, and its likeness with that of its neighbours.
-fn likeness(index: &ScopeIndex, query: &QueryVector, ingredients: Ingredients) -> (Vec<f32>, Option<Vec<f32>>) {
+fn likeness(
+    (index, sight): (&ScopeIndex, &Sight),
+    query: &QueryVector,
+    ingredients: Ingredients,
+) -> (Vec<f32>, Option<Vec<f32>>) {
     let mut cosines = vec![0.0; index.vectors.table.len()];
     index.vectors.table.cosines(query, &mut cosines);
-    let mixed = if ingredients.neighbours { with_neighbours(index, &cosines) } else { cosines.clone() };
+    let mixed = if ingredients.neighbours { with_neighbours(index, sight, &cosines) } else { cosines.clone() };
     (cosines, Some(mixed))
 }
 
 /// What the words of each document and its neighbours count, and the most weight of words that a visible one has by
 /// itself.
 fn text_scores(
-    index: &ScopeIndex,
+    (index, sight): (&ScopeIndex, &Sight),
     asked: &Asked,
-    (lengths, ingredients): (&Lengths, Ingredients),
-    visible: &[bool],
+    lengths: &Lengths,
+    ingredients: Ingredients,
 ) -> (Vec<f32>, f32) {
     let mut scores = vec![0.0; index.len()];
     if !ingredients.text {
@@ -351,6 +306,9 @@ fn text_scores(
     let mut touched: Vec<u32> = Vec::new();
     for wanted in &asked.wanted {
         index.each(wanted.term, |place, frequency| {
+            if sight.is_barred(place) {
+                return;
+            }
             let frequency = frequency as f32;
             let mut add = |place: usize, share: f32| {
                 touched.extend((around[place] == 0.0).then_some(place as u32));
@@ -369,21 +327,23 @@ fn text_scores(
             (around[place], here[place]) = (0.0, 0.0);
         }
     }
-    let covers = covers.iter().zip(visible).filter(|(_, visible)| **visible);
+    let covers = covers.iter().zip(&sight.visible).filter(|(_, visible)| **visible);
     let best_cover = covers.fold(0.0_f32, |best, (cover, _)| best.max(*cover));
     (scores, best_cover)
 }
 
 /// Each document's likeness mixed with that of its neighbours.
-fn with_neighbours(index: &ScopeIndex, cosines: &[f32]) -> Vec<f32> {
+fn with_neighbours(index: &ScopeIndex, sight: &Sight, cosines: &[f32]) -> Vec<f32> {
     let (before, links) = (index.before(), index.links());
+    // What is barred lends nothing, but what stands beyond it does.
+    let lent = |place: usize| if sight.is_barred(place) { (0.0, 0.0) } else { (cosines[place], 1.0) };
     // Influence fades by a factor with each step, so what comes from one side is a running sum.
     let mut sums = vec![(0.0_f32, 0.0_f32); cosines.len()];
     for place in 0..cosines.len() {
         if before[place] != NOBODY {
             let last = before[place] as usize;
-            let (sum, weight) = sums[last];
-            sums[place] = (links[place] * (sum + cosines[last]), links[place] * (weight + 1.0));
+            let ((sum, weight), (cosine, one)) = (sums[last], lent(last));
+            sums[place] = (links[place] * (sum + cosine), links[place] * (weight + one));
         }
     }
     let mut mixed = vec![0.0; cosines.len()];
@@ -393,7 +353,8 @@ fn with_neighbours(index: &ScopeIndex, cosines: &[f32]) -> Vec<f32> {
         let all = cosines[place] + VECTOR_NEIGHBOURS * (ahead_sum + sum);
         mixed[place] = all / (1.0 + VECTOR_NEIGHBOURS * (ahead_weight + weight));
         if before[place] != NOBODY {
-            behind[before[place] as usize] = (links[place] * (sum + cosines[place]), links[place] * (weight + 1.0));
+            let (cosine, one) = lent(place);
+            behind[before[place] as usize] = (links[place] * (sum + cosine), links[place] * (weight + one));
         }
     }
     mixed
@@ -428,18 +389,21 @@ impl Bonus<'_> {
 
 /// Counts for each candidate how often each wanted word stands there and around.
 fn count_frequencies(
-    index: &ScopeIndex,
-    part: usize,
+    (index, sight): (&ScopeIndex, &Sight),
     wanted: &[Wanted],
     neighbours: bool,
-    candidates: &mut [Candidate],
+    candidates: &mut [&mut Candidate],
 ) {
     let mut near: Vec<(usize, usize, f32)> = Vec::new();
-    for (number, candidate) in candidates.iter_mut().enumerate().filter(|(_, it)| it.sitting.0 == part) {
+    for (number, candidate) in candidates.iter_mut().enumerate() {
         candidate.frequencies = vec![(0.0, 0.0); wanted.len()];
         near.push((candidate.place, number, 1.0));
         if neighbours {
-            index.around(candidate.place, |place, share| near.push((place, number, share)));
+            index.around(candidate.place, |place, share| {
+                if !sight.is_barred(place) {
+                    near.push((place, number, share));
+                }
+            });
         }
     }
     near.sort_unstable_by_key(|(place, _, _)| *place);

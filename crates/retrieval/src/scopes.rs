@@ -17,6 +17,7 @@ use crate::index::{ScopeIndex, Vectors};
 use crate::indexer::upkeep;
 use crate::segment::Damaged;
 use crate::vectors::VectorTable;
+use crate::words::{Mark, mark};
 
 /// Bytes that all indexes together may take, unless one alone takes more.
 const BUDGET: usize = 512 * 1024 * 1024;
@@ -133,6 +134,7 @@ impl Refresh<'_> {
         if self.loaded.read().last_row == 0 {
             self.load_segments().await?;
         }
+        self.learn_people().await?;
         self.choose_vectors().await?;
         self.load_vectors().await?;
         self.add_rows().await?;
@@ -170,6 +172,22 @@ impl Refresh<'_> {
                 return self.change(Change::DropSegments(self.scope)).await;
             }
         }
+    }
+
+    /// Kept stretches say whose a document is only to who knows the person.
+    async fn learn_people(&self) -> Result<(), StoreError> {
+        let SearchScope::Recall(agent) = self.scope else { return Ok(()) };
+        if self.loaded.read().people_known {
+            return Ok(());
+        }
+        let people = self.store.message_people(self.owner, agent).await?;
+        let loaded = self.loaded.clone();
+        blocking(move || {
+            let mut index = loaded.write();
+            people.iter().for_each(|person| index.add_person(mark(Mark::Identity, person.as_bytes())));
+            index.people_known = true;
+        })
+        .await
     }
 
     /// Takes the vectors of the wanted model, or of another while the wanted one's do not reach as far.
@@ -246,10 +264,7 @@ impl Refresh<'_> {
     }
 
     async fn forget_rows(&self) -> Result<(), StoreError> {
-        // Messages are kept for ever.
-        if matches!(self.scope, SearchScope::Recall(_)) {
-            return Ok(());
-        }
+        // A message that is superseded before it is read here says so itself.
         let after = self.loaded.read().last_gone;
         let gone = self.store.gone_after(self.owner, self.scope, after).await?;
         let mut index = self.loaded.write();

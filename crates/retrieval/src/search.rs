@@ -11,18 +11,18 @@ use std::time::Duration;
 use domain::embedding::BUILTIN_EMBEDDING;
 use domain::seams::embedder::{EmbedError, Embedder};
 use domain::{
-    AgentId, ArchiveId, ConversationId, IdentityId, Message, ModelHandle, OrganizationId, Passage, Role, RunId,
-    Timestamp,
+    AgentId, ArchiveId, ConversationId, Message, ModelHandle, OrganizationId, Passage, Role, RunId, Standing, Timestamp,
 };
 use storage::{SearchScope, Store, StoreError};
 use tokio::sync::Semaphore;
 
 use crate::document::searchable_text;
 use crate::embed::Embedders;
+use crate::filter::{Filter, Whose};
 use crate::index::ScopeIndex;
 use crate::indexer::{IndexError, Indexer, Progress, named_embedding};
 use crate::question::Question;
-use crate::rank::{Filter, Ingredients, Looked, first_look};
+use crate::rank::{Ingredients, Looked, first_look};
 use crate::scopes::{Loaded, Scopes, blocking};
 use crate::second_look::{Lexicon, second_look};
 use crate::vectors::QueryVector;
@@ -50,8 +50,9 @@ pub struct RecallQuery {
     pub until: Option<Timestamp>,
     /// Only messages of this conversation.
     pub conversation: Option<ConversationId>,
-    /// Only messages of this person.
-    pub identity: Option<IdentityId>,
+    pub whose: Whose,
+    /// Whether what a client went back to before may be found too.
+    pub superseded: bool,
     /// Only messages with a lower number.
     pub before: Option<u64>,
     /// Leaves out the run that asks, or it would find its own question.
@@ -69,11 +70,22 @@ impl RecallQuery {
             from: None,
             until: None,
             conversation: None,
-            identity: None,
+            whose: Whose::Anyone,
+            superseded: false,
             before: None,
             except_run: None,
             limit,
         }
+    }
+
+    /// Whether a row that was found may be shown. The index says the same, but rows may have changed since.
+    fn allows(&self, message: &Message) -> bool {
+        let stands = match message.standing {
+            Standing::Kept => true,
+            Standing::Superseded => self.superseded,
+            Standing::Example => false,
+        };
+        stands && self.whose.allows(message) && (self.except_run.is_none() || message.run != self.except_run)
     }
 }
 
@@ -170,16 +182,17 @@ impl Search {
     /// Searches an agent's messages.
     pub async fn recall(&self, owner: OrganizationId, query: &RecallQuery) -> Result<Found<Message>, StoreError> {
         let scope = SearchScope::Recall(query.agent);
-        let mut filter = Filter { roles: query.roles.clone(), before: query.before, ..Filter::default() };
+        let (whose, with_gone) = (query.whose, query.superseded);
+        let mut filter =
+            Filter { whose, with_gone, roles: query.roles.clone(), before: query.before, ..Filter::default() };
         filter.within(query.from, query.until);
         filter.every.extend(query.conversation.map(|id| mark(Mark::Conversation, id.as_bytes())));
-        filter.every.extend(query.identity.map(|id| mark(Mark::Identity, id.as_bytes())));
         let looked = self.look(owner, &[scope], &query.text, filter).await?;
         let numbers: Vec<u64> = looked.0.candidates.iter().map(|candidate| candidate.number).collect();
         let rows = self.shared.store.messages_by_number(owner, query.agent, &numbers).await?;
         let rows = rows
             .into_iter()
-            .filter(|message| query.except_run.is_none() || message.run != query.except_run)
+            .filter(|message| query.allows(message))
             .filter_map(|message| Some((message.sequence_id, (searchable_text(&message)?, message))))
             .collect();
         self.best(looked, rows, query.limit).await

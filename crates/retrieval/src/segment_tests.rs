@@ -12,6 +12,8 @@ fn document(number: u64, text: &str) -> Document {
         role: if number.is_multiple_of(2) { Role::User } else { Role::Assistant },
         thread: (!number.is_multiple_of(5)).then_some([(number % 3) as u8; 16]),
         marks: vec![mark(Mark::Conversation, &[(number % 3) as u8])],
+        person: None,
+        superseded: false,
         speaker: Some("Ada".to_owned()),
         text: text.to_owned(),
     }

@@ -2,7 +2,7 @@
 
 use domain::seams::tool_executor::{ToolInvocation, ToolOutcome};
 use domain::{ContentPart, Message, Role};
-use retrieval::{Found, Hit, RecallQuery, Relevance, Search, SearchMode};
+use retrieval::{Found, Hit, RecallQuery, Relevance, Search, SearchMode, Whose};
 use serde_json::{Map, Value, json};
 
 use crate::fields::Fields;
@@ -48,6 +48,8 @@ fn recall_query(call: &ToolInvocation<'_>) -> Result<RecallQuery, ToolError> {
     };
     query.from = moment("start_date", End::Start)?;
     query.until = moment("end_date", End::Finish)?;
+    // One person's words never reach another's run.
+    query.whose = Whose::Person(call.snapshot.identity);
     query.except_run = Some(call.run);
     Ok(query)
 }

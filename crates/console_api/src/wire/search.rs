@@ -1,7 +1,7 @@
 //! A search and its hits as JSON.
 
 use domain::{AgentId, ArchiveId, ConversationId, IdentityId, Message, Passage, Role, Timestamp};
-use retrieval::{ArchivalQuery, Found, RecallQuery, Relevance};
+use retrieval::{ArchivalQuery, Found, RecallQuery, Relevance, Whose};
 use serde::{Deserialize, Serialize};
 
 use crate::error::ConsoleError;
@@ -22,6 +22,7 @@ pub(crate) struct SearchBody {
     end: Option<String>,
     conversation: Option<ConversationId>,
     identity: Option<IdentityId>,
+    superseded: bool,
     tags: Vec<String>,
     match_all_tags: bool,
 }
@@ -42,7 +43,8 @@ impl SearchBody {
         query.from = moment("start", self.start.as_deref())?;
         query.until = moment("end", self.end.as_deref())?;
         query.conversation = self.conversation;
-        query.identity = self.identity;
+        query.whose = self.identity.map_or(Whose::Anyone, |identity| Whose::Person(Some(identity)));
+        query.superseded = self.superseded;
         Ok(query)
     }
 

@@ -1,7 +1,7 @@
 //! Whose words a search may find.
 
 use domain::OrganizationId;
-use retrieval::RecallQuery;
+use retrieval::{RecallQuery, Whose};
 use storage::StoreError;
 
 use crate::house::House;
@@ -28,9 +28,9 @@ async fn a_search_can_be_limited_to_a_conversation_or_a_person() {
     assert_eq!(house.found(&house.search, &all).await.len(), 2);
     let here = RecallQuery { conversation: Some(mine.conversation), ..all.clone() };
     assert_eq!(house.found(&house.search, &here).await, ["My cat is called Miso."]);
-    let eve = RecallQuery { identity: theirs.identity, ..all.clone() };
+    let eve = RecallQuery { whose: Whose::Person(theirs.identity), ..all.clone() };
     assert_eq!(house.found(&house.search, &eve).await, ["My cat is called Tofu."]);
-    let nobody = RecallQuery { identity: theirs.identity, conversation: Some(mine.conversation), ..all };
+    let nobody = RecallQuery { whose: Whose::Person(theirs.identity), conversation: Some(mine.conversation), ..all };
     assert_eq!(house.found(&house.search, &nobody).await, Vec::<String>::new());
 }
 
