@@ -1,0 +1,174 @@
+//! Where a client's newest user message stands in its session: behind all that was said, or where we already have one.
+//!
+//! A client that edits or regenerates sends its history up to that place, and nothing says so. What it has is matched by
+//! position against what the session knows. Equal text is never the same message by itself: only its place counts.
+//!
+//! Pure. It is asked only where the history holds an assistant message; a client without one sends its newest message
+//! alone, and that goes on.
+
+/// Messages of a session that are looked at, from its end.
+const MAX_KNOWN: usize = 10_000;
+/// Messages of a client's history that are compared at one place, from its end.
+const WINDOW: usize = 64;
+
+/// What the newest user message is to the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It goes on behind what is known.
+    New,
+    /// The session has a user message there already: the context goes back to just before the one at `to`, counted
+    /// from 0.
+    Rewind { to: usize },
+    /// The history is another's: the session knows nothing yet.
+    Unseen,
+}
+
+/// Finds the place. `known` are the session's user messages in order, without those that were superseded; `brought` are
+/// the client's, without the newest; `explicit` says that the client names its chat by an id of its own, so that it
+/// alone speaks in this session and sends its history from the start.
+///
+/// 1. Nothing known, something brought: unseen.
+/// 2. Nothing brought: the newest is the chat's first. In a chat with an id that is the session's first too; elsewhere
+///    it may be another chat of the same session.
+/// 3. In a chat with an id, a history that is how the session begins stands where it ends.
+/// 4. Otherwise its end is laid at every place that holds its last message. The longest unbroken stretch backwards
+///    wins, then the most equal messages, then the latest place: going on loses nothing, going back hides messages.
+/// 5. A last message that the session has not (its request failed): it goes on.
+pub(crate) fn place<D: PartialEq>(known: &[D], brought: &[D], explicit: bool) -> Place {
+    if brought.is_empty() {
+        return if explicit && !known.is_empty() { Place::Rewind { to: 0 } } else { Place::New };
+    }
+    if known.is_empty() {
+        return Place::Unseen;
+    }
+    let position = if explicit && known.starts_with(brought) { Some(brought.len()) } else { best_end(known, brought) };
+    match position {
+        Some(to) if to < known.len() => Place::Rewind { to },
+        _ => Place::New,
+    }
+}
+
+/// The count of known messages that end where `brought` ends, at its best place.
+fn best_end<D: PartialEq>(known: &[D], brought: &[D]) -> Option<usize> {
+    let first = known.len().saturating_sub(MAX_KNOWN);
+    let scored =
+        (first + 1..=known.len()).filter_map(|end| score(&known[first..end], brought).map(|score| (score, end)));
+    scored.max().map(|(_, end)| end)
+}
+
+/// The unbroken stretch of equal messages from the end backwards, and all equal ones. None where the last ones differ.
+fn score<D: PartialEq>(known: &[D], brought: &[D]) -> Option<(usize, usize)> {
+    let pairs = || known.iter().rev().zip(brought.iter().rev()).take(WINDOW).map(|(ours, theirs)| ours == theirs);
+    let stretch = pairs().take_while(|equal| *equal).count();
+    (stretch > 0).then(|| (stretch, pairs().filter(|equal| *equal).count()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Messages are words; their order is that of the chat.
+    fn check(known: &str, brought: &str, explicit: bool, expected: Place) {
+        let words = |text: &'static str| text.split_whitespace().collect::<Vec<_>>();
+        let leak = |text: &str| words(Box::leak(text.to_owned().into_boxed_str()));
+        let found = place(&leak(known), &leak(brought), explicit);
+        assert_eq!(found, expected, "known [{known}], brought [{brought}], explicit {explicit}");
+    }
+
+    fn both(known: &str, brought: &str, expected: Place) {
+        check(known, brought, true, expected);
+        check(known, brought, false, expected);
+    }
+
+    #[test]
+    fn a_chat_goes_on() {
+        both("", "", Place::New);
+        both("a", "a", Place::New);
+        both("a b c", "a b c", Place::New);
+    }
+
+    #[test]
+    fn a_history_that_nobody_has_seen_is_imported() {
+        both("", "a", Place::Unseen);
+        both("", "a b c", Place::Unseen);
+    }
+
+    #[test]
+    fn regenerating_the_last_answer_goes_back_one() {
+        both("a b c", "a b", Place::Rewind { to: 2 });
+        // The newest message may be worded anew or not: it is not part of what is brought.
+        both("a b", "a", Place::Rewind { to: 1 });
+    }
+
+    #[test]
+    fn an_edit_in_the_middle_goes_back_to_it() {
+        both("a b c d e", "a b", Place::Rewind { to: 2 });
+        both("a b c d e", "a", Place::Rewind { to: 1 });
+    }
+
+    #[test]
+    fn an_edit_of_the_first_message_goes_back_to_the_start_of_a_chat_with_an_id() {
+        check("a b", "", true, Place::Rewind { to: 0 });
+        check("a", "", true, Place::Rewind { to: 0 });
+        // Elsewhere it may be a new chat of the same person.
+        check("a b", "", false, Place::New);
+    }
+
+    #[test]
+    fn a_trimmed_window_is_found_by_its_end() {
+        both("a b c d e f", "d e f", Place::New);
+        both("a b c d e f", "f", Place::New);
+        both("a b c d e f", "c d", Place::Rewind { to: 4 });
+    }
+
+    #[test]
+    fn equal_texts_are_told_apart_by_their_place() {
+        // Five times «yes»; the client regenerates its third.
+        check("yes yes yes yes yes", "yes yes", true, Place::Rewind { to: 2 });
+        // Without an id nobody can tell: it goes on.
+        check("yes yes yes yes yes", "yes yes", false, Place::New);
+        both("hi yes b yes", "b yes", Place::New);
+        both("hi yes b yes", "hi yes", Place::Rewind { to: 2 });
+        check("hi hi", "hi", true, Place::Rewind { to: 1 });
+        check("hi hi", "hi", false, Place::New);
+        both("hi", "hi", Place::New);
+    }
+
+    #[test]
+    fn a_changed_middle_does_not_hide_the_place() {
+        // Editors write the list of files anew into an old message.
+        both("a files1 b", "a files2 b", Place::New);
+        both("a files1 b c", "a files2 b", Place::Rewind { to: 3 });
+        both("a files1 yes b yes", "a files2 yes", Place::Rewind { to: 3 });
+        both("files1 a", "files2 a", Place::New);
+    }
+
+    #[test]
+    fn a_message_whose_request_failed_is_no_reason_to_go_back() {
+        both("a b", "a b x", Place::New);
+        both("a b", "x", Place::New);
+        both("a", "a a", Place::New);
+    }
+
+    #[test]
+    fn several_chats_share_a_session() {
+        // Chat one said a b, chat two said c d; chat one goes on, then chat two.
+        check("a b c d", "c d", false, Place::New);
+        check("a b c d", "a b", false, Place::Rewind { to: 2 });
+    }
+
+    #[test]
+    fn the_work_is_bounded() {
+        let known = vec![7_u8; 50_000];
+        let brought = vec![7_u8; 40_000];
+        assert_eq!(place(&known, &brought, false), Place::New);
+        assert_eq!(place(&known, &brought, true), Place::Rewind { to: 40_000 });
+        let mut long: Vec<u32> = (0..20_000).collect();
+        assert_eq!(place(&long, &[19_000], false), Place::Rewind { to: 19_001 });
+        // What is further back than is looked at is not found, so it goes on.
+        assert_eq!(place(&long, &[5], false), Place::New);
+        long.truncate(100);
+        let brought: Vec<u32> = (0..80).collect();
+        assert_eq!(place(&long, &brought, false), Place::Rewind { to: 80 });
+    }
+}
