@@ -51,7 +51,8 @@ pub(crate) fn place<D: PartialEq>(known: &[D], brought: &[D], explicit: bool) ->
 /// The count of known messages that end where `brought` ends, at its best place.
 fn best_end<D: PartialEq>(known: &[D], brought: &[D]) -> Option<usize> {
     let first = known.len().saturating_sub(MAX_KNOWN);
-    let scored = (first + 1..=known.len()).filter_map(|end| score(&known[first..end], brought).map(|score| (score, end)));
+    let scored =
+        (first + 1..=known.len()).filter_map(|end| score(&known[first..end], brought).map(|score| (score, end)));
     scored.max().map(|(_, end)| end)
 }
 

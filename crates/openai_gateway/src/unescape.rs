@@ -22,8 +22,9 @@
 //! **`\"`** is a quotation mark unless letters stand on both sides (`G\"odel`) or `{` follows. **`\\`** is one backslash
 //! only once a line break was undone in this stream, and not before a blank (LaTeX rows) or in `\\server\share`.
 //!
-//! **A doubled fence.** The first line of a real fence ends in a real line break. One that ends in `\n` was doubled as a
-//! whole, so inside it all five sequences are undone, one level and no more; strings in plain `"` are kept.
+//! **A doubled fence.** The first line of a real fence ends in a real line break. One that ends in `\n` after the marks
+//! or a language's name, and does not stand behind a real line break, was doubled as a whole: inside it all five
+//! sequences are undone, one level and no more; strings in plain `"` are kept.
 //!
 //! **`auto`** watches by the same rules. From the third line break that would be undone on, it undoes, if no real
 //! line break came before it; if one came, the stream is left alone to its end. What was shown before the decision

@@ -17,12 +17,24 @@ enum Place {
     #[default]
     Prose,
     /// The first line of a fence.
-    Opening { mark: char, length: u8 },
-    Fence { mark: char, length: u8, doubled: bool },
+    Opening {
+        mark: char,
+        length: u8,
+    },
+    Fence {
+        mark: char,
+        length: u8,
+        doubled: bool,
+    },
     /// Inline code, and how many bytes it may still have.
-    Code { length: u8, left: u16 },
+    Code {
+        length: u8,
+        left: u16,
+    },
     /// Until this sign comes: after a backslash, or twice for `$`.
-    Mathematics { until: char },
+    Mathematics {
+        until: char,
+    },
 }
 
 /// How the current line began.
@@ -96,6 +108,12 @@ impl Context {
         matches!(self.place, Place::Opening { .. })
     }
 
+    /// Whether the first line of a fence can end here: a real line that has marks and text is inline code.
+    pub(super) fn names_a_language(&self) -> bool {
+        let ends = |sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit() || "`~+#".contains(sign);
+        self.start != Start::Real && self.last[0].is_some_and(ends)
+    }
+
     pub(super) fn is_doubled_fence(&self) -> bool {
         matches!(self.place, Place::Fence { doubled: true, .. })
     }
@@ -125,7 +143,9 @@ impl Context {
             '\'' if !in_word(second) && !second.is_some_and(|sign| ".,!?:;)".contains(sign)) => Before::Never,
             '.' if second == Some('.') && third == Some('.') => Before::Ending,
             '.' if !in_word(second) && !closes(second) => Before::Never,
-            '.' | '!' | '?' | ':' | ',' | ';' if (in_word(second) && in_word(third)) || closes(second) => Before::Ending,
+            '.' | '!' | '?' | ':' | ',' | ';' if (in_word(second) && in_word(third)) || closes(second) => {
+                Before::Ending
+            }
             '*' if second == Some('*') => Before::Ending,
             '|' | '`' | '"' => Before::Ending,
             other if !other.is_ascii() && !other.is_alphanumeric() => Before::Ending,

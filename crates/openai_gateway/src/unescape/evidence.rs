@@ -7,11 +7,53 @@ const WINDOW: usize = 16;
 
 /// LaTeX commands that begin like a line break.
 const COMMANDS: &[&str] = &[
-    "nabla", "natural", "ncong", "ne", "nearrow", "neg", "neq", "newcommand", "newenvironment", "newline", "newpage",
-    "newtheorem", "nexists", "ngeq", "ngtr", "ni", "nleftarrow", "nleq", "nless", "nmid", "nobreak", "nocite",
-    "noindent", "nolimits", "nolinebreak", "nonumber", "norm", "normalfont", "normalsize", "not", "notag", "notin",
-    "nparallel", "nprec", "nrightarrow", "nsim", "nsubseteq", "nsucc", "nsupseteq", "nu", "nvdash", "nvDash", "nwarrow",
-    "nLeftarrow", "nRightarrow", "nVdash", "nVDash",
+    "nabla",
+    "natural",
+    "ncong",
+    "ne",
+    "nearrow",
+    "neg",
+    "neq",
+    "newcommand",
+    "newenvironment",
+    "newline",
+    "newpage",
+    "newtheorem",
+    "nexists",
+    "ngeq",
+    "ngtr",
+    "ni",
+    "nleftarrow",
+    "nleq",
+    "nless",
+    "nmid",
+    "nobreak",
+    "nocite",
+    "noindent",
+    "nolimits",
+    "nolinebreak",
+    "nonumber",
+    "norm",
+    "normalfont",
+    "normalsize",
+    "not",
+    "notag",
+    "notin",
+    "nparallel",
+    "nprec",
+    "nrightarrow",
+    "nsim",
+    "nsubseteq",
+    "nsucc",
+    "nsupseteq",
+    "nu",
+    "nvdash",
+    "nvDash",
+    "nwarrow",
+    "nLeftarrow",
+    "nRightarrow",
+    "nVdash",
+    "nVDash",
 ];
 
 /// What becomes of a backslash.
@@ -71,7 +113,7 @@ fn weigh(context: &Context, ahead: Ahead<'_>) -> Result<Verdict, Wait> {
         return Ok(KEEP);
     }
     if context.is_opening_fence() {
-        let ends_line = next == 'n' && ahead.at(2)? != Some('`');
+        let ends_line = next == 'n' && context.names_a_language() && ahead.at(2)? != Some('`');
         return Ok(if ends_line { Verdict::Replace('\n') } else { KEEP_ALONE });
     }
     if context.is_doubled_fence() {
@@ -131,8 +173,7 @@ fn begins_line(next: char, ahead: Ahead<'_>, likely: bool) -> Result<bool, Wait>
         'a'..='z' => likely && !command(ahead)?,
         'A'..='Z' => !command(ahead)?,
         '0'..='9' => true,
-        '`' | '<' | '"' | '{' => true,
-        '}' => true,
+        '`' | '<' | '"' | '{' | '}' => true,
         '[' | '(' | '_' | '@' | '&' | '$' => likely || (next == '$' && ahead.at(3)? == Some('$')),
         '”' | '’' | '»' => false,
         other if !other.is_ascii() => true,
