@@ -168,11 +168,7 @@ impl Ask {
     }
 
     /// The user messages that the session has, in order, where they matter.
-    async fn known(
-        &self,
-        snapshot: &AgentSnapshot,
-        delta: &Delta<'_>,
-    ) -> Result<Vec<(Digest, MessageId)>, ApiError> {
+    async fn known(&self, snapshot: &AgentSnapshot, delta: &Delta<'_>) -> Result<Vec<(Digest, MessageId)>, ApiError> {
         if !delta.has_answers() && delta.said.is_empty() {
             return Ok(Vec::new());
         }

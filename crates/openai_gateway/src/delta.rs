@@ -249,11 +249,10 @@ pub(crate) fn waiting(history: &[PastMessage]) -> Vec<&ToolCall> {
 /// A call under the name that the model is shown, with arguments that every vendor can read.
 fn renamed(call: &ToolCall, bridge: &Bridge) -> ToolCall {
     let is_object = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&call.arguments).is_ok();
-    let arguments =
-        if is_object { call.arguments.clone() } else { serde_json::json!({"invalid_arguments": &*call.arguments}).to_string().into() };
+    let arguments = if is_object {
+        call.arguments.clone()
+    } else {
+        serde_json::json!({"invalid_arguments": &*call.arguments}).to_string().into()
+    };
     ToolCall { id: call.id.clone(), name: bridge.offered(&call.name), arguments }
 }
-
-#[cfg(test)]
-#[path = "delta_tests.rs"]
-mod tests;

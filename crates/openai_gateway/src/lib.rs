@@ -7,11 +7,17 @@ mod ask;
 pub mod config;
 mod delta;
 pub mod error;
-#[cfg_attr(not(test), expect(dead_code, reason = "the sessions that ask it come with the gateway's new routes"))]
 mod history;
+mod once;
+mod overlay;
+mod retry;
 mod routes;
-#[cfg_attr(not(test), expect(dead_code, reason = "the streams that ask it come with the gateway's new routes"))]
+mod session_name;
+mod sessions;
+mod task;
+mod tool_bridge;
 mod unescape;
+mod who;
 mod wire;
 
 use std::sync::Arc;

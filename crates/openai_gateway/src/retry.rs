@@ -35,9 +35,14 @@ pub(crate) struct Repeatable {
 pub(crate) enum Earlier {
     /// It is new.
     New,
-    Answered { messages: Vec<Arc<Message>>, finished: Finished },
+    Answered {
+        messages: Vec<Arc<Message>>,
+        finished: Finished,
+    },
     /// It was begun and cut off; this is its first message.
-    Cut { request: MessageId },
+    Cut {
+        request: MessageId,
+    },
 }
 
 impl Repeatable {

@@ -162,7 +162,3 @@ pub(crate) fn bytes_digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Dig
 fn cut(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(SHOWN).collect()
 }
-
-#[cfg(test)]
-#[path = "session_name_tests.rs"]
-mod tests;

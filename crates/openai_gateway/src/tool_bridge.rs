@@ -86,7 +86,3 @@ fn with_digest(name: &str) -> String {
     let room = MAX_OFFERED - 9;
     format!("{}_{}", &plain[..plain.len().min(room)], &digest[..8])
 }
-
-#[cfg(test)]
-#[path = "tool_bridge_tests.rs"]
-mod tests;

@@ -58,7 +58,11 @@ impl OpenAiGateway {
     fn answerer(&self, agent: Arc<Agent>, alias: Option<&Alias>) -> Answerer {
         let of_model = || {
             let handle = agent.llm_config.handle.as_str();
-            self.config.unescape.iter().find(|(model, _)| model == handle).map_or(Unescape::Off, |(_, unescape)| *unescape)
+            self.config
+                .unescape
+                .iter()
+                .find(|(model, _)| model == handle)
+                .map_or(Unescape::Off, |(_, unescape)| *unescape)
         };
         Answerer {
             mode: alias.map_or(Mode::Auto, |alias| alias.mode),

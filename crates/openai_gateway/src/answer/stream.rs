@@ -48,7 +48,10 @@ pub(crate) async fn answer(opening: Opening, form: Form) -> Result<Response, Api
             let (source, teller) = opened?;
             Stage::told_by(source, teller, form)
         }
-        Err(_) => Stage::Opening { opening, writer: Writer::new(Head::new(RunId::random(), form.created, form.model), form.include_usage) },
+        Err(_) => Stage::Opening {
+            opening,
+            writer: Writer::new(Head::new(RunId::random(), form.created, form.model), form.include_usage),
+        },
     };
     let body = futures_util::stream::unfold(stage, |stage| async { stage.next().await });
     let headers = [

@@ -15,8 +15,15 @@ pub(crate) enum Said {
     Words(String),
     Thought(String),
     /// A call of a client's tool begins, under the client's name.
-    Call { index: usize, id: String, name: String },
-    Arguments { index: usize, fragment: String },
+    Call {
+        index: usize,
+        id: String,
+        name: String,
+    },
+    Arguments {
+        index: usize,
+        fragment: String,
+    },
 }
 
 /// Listens to one run.
@@ -158,7 +165,8 @@ impl Teller {
         if self.manner.reasoning != ReasoningShown::ThinkTags {
             return;
         }
-        let own = message.tool_returns.iter().filter(|returned| self.manner.bridge.client_name(&returned.name).is_none());
+        let own =
+            message.tool_returns.iter().filter(|returned| self.manner.bridge.client_name(&returned.name).is_none());
         let lines: Vec<String> = own
             .filter(|returned| &*returned.name != domain::message::SEND_MESSAGE)
             .map(|returned| {
@@ -213,7 +221,3 @@ fn spoken(message: &Message) -> Option<String> {
     let words: Vec<String> = message.texts().map(str::to_owned).chain(sent).filter(|text| !text.is_empty()).collect();
     (!words.is_empty()).then(|| words.join(BETWEEN))
 }
-
-#[cfg(test)]
-#[path = "teller_tests.rs"]
-mod tests;

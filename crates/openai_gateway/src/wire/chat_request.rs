@@ -114,7 +114,3 @@ fn results(fields: &Map<String, Value>) -> Result<Vec<LooseResult>, ApiError> {
         })
         .collect()
 }
-
-#[cfg(test)]
-#[path = "chat_request_tests.rs"]
-mod tests;

@@ -179,7 +179,3 @@ fn function(listed: &Value, index: usize, param: &'static str) -> Result<Request
     let strict = listed.get("strict").and_then(Value::as_bool);
     Ok(RequestTool { name: name.to_owned(), description, parameters, strict })
 }
-
-#[cfg(test)]
-#[path = "chat_tools_tests.rs"]
-mod tests;

@@ -94,11 +94,9 @@ fn stop(fields: &Map<String, Value>) -> Result<Vec<String>, ApiError> {
     let texts: Vec<String> = match fields.get("stop") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::String(text)) => vec![text.clone()],
-        Some(Value::Array(listed)) => listed
-            .iter()
-            .map(|text| text.as_str().map(str::to_owned))
-            .collect::<Option<_>>()
-            .ok_or_else(wrong)?,
+        Some(Value::Array(listed)) => {
+            listed.iter().map(|text| text.as_str().map(str::to_owned)).collect::<Option<_>>().ok_or_else(wrong)?
+        }
         Some(_) => return Err(wrong()),
     };
     if texts.len() > MAX_STOPS || texts.iter().any(String::is_empty) {
@@ -146,7 +144,9 @@ fn response_format(fields: &Map<String, Value>) -> Result<Option<ResponseFormat>
                 let named = inner.get("name").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
                 match (named, inner.get("schema")) {
                     (false, _) => Err(wrong("`response_format.json_schema` has no `name`.")),
-                    (true, Some(Value::Object(_))) => Ok(Some(ResponseFormat::JsonSchema { json_schema: schema.clone() })),
+                    (true, Some(Value::Object(_))) => {
+                        Ok(Some(ResponseFormat::JsonSchema { json_schema: schema.clone() }))
+                    }
                     (true, _) => Err(wrong("`response_format.json_schema` has no `schema`.")),
                 }
             }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use domain::message::ToolCall;
+use domain::seams::chat_model::Sampling;
 use domain::{ConversationId, StepId};
 use expect_test::{Expect, expect};
 use serde_json::json;

@@ -9,6 +9,7 @@ mod crash;
 mod durability;
 mod embeddings;
 mod first_light;
+mod gateway;
 mod guide_search;
 mod house;
 mod librarian;

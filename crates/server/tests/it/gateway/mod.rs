@@ -1,13 +1,10 @@
 //! OpenAI's door as its clients use it: sessions, people, tools, edits, repetitions and hang-ups, against the real
 //! binary and in view of what the vendor is sent.
 
-mod hang_ups;
 mod history;
 mod overlay;
 mod people;
-mod repetitions;
 mod sessions;
-mod tools;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};

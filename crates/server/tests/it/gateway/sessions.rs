@@ -86,7 +86,10 @@ async fn sessions_with_different_prompts_never_see_each_others() -> Result<()> {
         let (own, other) = if newest.starts_with("red") { ("RED", "blue") } else { ("BLUE", "red") };
         ensure!(all.contains(&format!("PROMPT-{own}")), "{newest} ran without its prompt");
         ensure!(!all.contains(&format!("PROMPT-{}", other.to_uppercase())), "{newest} saw the other prompt");
-        ensure!(!texts(&request.body, "user").iter().any(|text| text.starts_with(other)), "{newest} saw the other chat");
+        ensure!(
+            !texts(&request.body, "user").iter().any(|text| text.starts_with(other)),
+            "{newest} saw the other chat"
+        );
     }
     Ok(())
 }
