@@ -95,6 +95,7 @@ fn kind(error: &ModelError) -> &'static str {
         ModelError::RateLimited { .. } => "rate_limited",
         ModelError::ContextTooLong { .. } => "context_too_long",
         ModelError::Refused { .. } => "refused",
+        ModelError::Filtered => "filtered",
         ModelError::Unauthorized { .. } => "unauthorized",
         ModelError::Rejected { .. } => "rejected",
         ModelError::Unavailable { .. } => "unavailable",
@@ -128,7 +129,7 @@ async fn ask_once(
         return Err(ModelError::Broken { detail: "the answer ended before it was complete".into() });
     };
     if finish == FinishReason::ContentFilter {
-        return Err(ModelError::Refused { detail: "the provider's content filter stopped the answer".into() });
+        return Err(ModelError::Filtered);
     }
     answer.finish = finish;
     listener.end(&answer).await;

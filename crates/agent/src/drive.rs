@@ -18,8 +18,10 @@ use crate::input::{RunInput, RunPermit};
 use crate::listener::{EventSink, Hearing, Listener};
 use crate::meter::TokenMeter;
 use crate::open_step::{OpenStep, context, name_calls};
+use crate::opening::{GoneBack, given, import, requests};
 use crate::plan::{PlannedCall, Verdict};
-use crate::render::{SystemMessage, model_request, system_message};
+use crate::render::{SystemMessage, model_request, system_message, wanted_format};
+use crate::shaping::{Judged, Shaping};
 use crate::step_commit::{RunRow, StepChanges, StepEdits, step_row};
 use crate::step_loop::{Ask, DEFAULT_MAX_STEPS, Next, Reply, Returned, StepClose, StepLoop};
 use crate::step_messages::StepFrame;
@@ -48,7 +50,7 @@ pub struct RunPorts {
 pub async fn drive(input: RunInput, ports: &RunPorts, sink: &EventSink, _permit: &RunPermit) -> Finished {
     let now = (ports.clock)();
     let row = RunRow { stored: input.background, started_at: now, usage: Usage::default(), step_count: 0 };
-    let mut driver = Driver { input, ports, sink, row };
+    let mut driver = Driver { input, ports, sink, row, back: None };
     let stop = driver.run().await;
     let (stop_reason, failure) = match stop {
         Ok(reason) => (reason, None),
@@ -91,12 +93,15 @@ impl From<ModelError> for Stop {
 pub(crate) fn stop_reason(failure: &RunFailure) -> StopReason {
     match failure {
         RunFailure::Model(_) => StopReason::LlmApiError,
-        RunFailure::BadReply(_) => StopReason::InvalidLlmResponse,
+        RunFailure::BadReply(_) | RunFailure::WrongShape(_) => StopReason::InvalidLlmResponse,
         RunFailure::SystemTooLong(_) => StopReason::ContextWindowOverflowInSystemPrompt,
         RunFailure::Stopping => StopReason::Cancelled,
-        RunFailure::NoModel(_) | RunFailure::NoTool | RunFailure::AgentGone | RunFailure::Full | RunFailure::Store => {
-            StopReason::Error
-        }
+        RunFailure::NoModel(_)
+        | RunFailure::NoTool
+        | RunFailure::AgentGone
+        | RunFailure::Full
+        | RunFailure::Store
+        | RunFailure::BadShape(_) => StopReason::Error,
     }
 }
 
@@ -105,15 +110,19 @@ struct Driver<'a> {
     ports: &'a RunPorts,
     sink: &'a EventSink,
     row: RunRow,
+    /// Where the run goes back to, until its first step is stored.
+    back: Option<GoneBack>,
 }
 
 impl Driver<'_> {
     async fn run(&mut self) -> Result<StopReason, Stop> {
-        let mut snapshot = self.snapshot().await?;
+        let mut snapshot = self.open().await?;
         let agent = &snapshot.agent;
         let rules = RuleSolver::new(agent.tool_rules.clone());
-        let max_steps = self.input.options.max_steps.unwrap_or(DEFAULT_MAX_STEPS);
-        let mut steps = StepLoop::new(agent.kind.loop_policy(), rules, max_steps);
+        let options = &self.input.options;
+        let max_steps = options.max_steps.unwrap_or(DEFAULT_MAX_STEPS);
+        let mut steps =
+            StepLoop::new(agent.kind.loop_policy(), rules, max_steps).with_client_tools(options.client_tools.clone());
         loop {
             let ask = match steps.decide(&snapshot.tools) {
                 Next::CallModel(ask) => ask,
@@ -135,11 +144,30 @@ impl Driver<'_> {
         }
     }
 
+    /// The context that the run begins with.
+    async fn open(&mut self) -> Result<AgentSnapshot, Stop> {
+        let mut snapshot = self.snapshot().await?;
+        if let Some(to) = self.input.opening.rewind {
+            let back = GoneBack::find(&self.ports.store, &self.input, &snapshot, to).await?;
+            back.show(&mut snapshot);
+            self.back = Some(back);
+        }
+        if !self.input.opening.history.is_empty() {
+            let at = (self.ports.clock)();
+            self.ports.store.commit(import(&self.input, &snapshot, self.back.as_ref(), at)).await?;
+            self.back = None;
+            snapshot = self.snapshot().await?;
+        }
+        Ok(snapshot)
+    }
+
     async fn snapshot(&self) -> Result<AgentSnapshot, Stop> {
         let RunInput { actor, agent, conversation, .. } = &self.input;
         let mut snapshot = self.ports.store.snapshot(actor.organization, *agent, *conversation).await?;
         if self.begins_anew(&snapshot) {
             snapshot.context = Arc::new(snapshot.context.iter().take(1).cloned().collect());
+        } else if let Some(back) = &self.back {
+            back.show(&mut snapshot);
         }
         Ok(snapshot)
     }
@@ -151,14 +179,14 @@ impl Driver<'_> {
 
     /// Shows the model what it may see and waits for its answer.
     async fn ask(&mut self, snapshot: &mut AgentSnapshot, steps: &mut StepLoop, ask: Ask) -> Result<OpenStep, Stop> {
-        if snapshot.agent.kind.loop_policy() == LoopPolicy::V2 && ask.allowed.is_empty() {
+        if snapshot.agent.kind.loop_policy() == LoopPolicy::V2 && ask.allowed.is_empty() && !ask.offers_client {
             return Err(Stop::Failed(RunFailure::NoTool));
         }
         let at = (self.ports.clock)();
         let mut open = OpenStep::new(at);
         if steps.steps() == 0 {
             let frame = StepFrame { input: &self.input, step: open.id, zone: &snapshot.agent.timezone, at };
-            open.given = self.input.opening.messages.iter().map(|message| Arc::new(frame.input(message))).collect();
+            open.given = given(&frame, &snapshot.context);
             let spent = self.compactor().catch_up(snapshot).await?;
             self.compacted(snapshot, spent).await?;
         }
@@ -185,9 +213,13 @@ impl Driver<'_> {
         open: &mut OpenStep,
     ) -> Result<Answer, Stop> {
         let (mut refusals, mut has_room) = (0, false);
+        let options = self.input.options.clone();
+        let mut shaping = Shaping::new(&*self.ports.model, wanted_format(snapshot, &options)).map_err(Stop::Failed)?;
         loop {
             let context = self.lay_out(snapshot, open);
-            let request = Arc::new(model_request(snapshot, &context, ask, (steps, &self.input.options), open.id));
+            let mut request = model_request(snapshot, &context, ask, (steps, &options), open.id);
+            request.messages.extend_from_slice(shaping.shown());
+            let request = Arc::new(request);
             let call = Call { snapshot, context: &context, request: &request, unstored: open.given.len() };
             let compactor = self.compactor();
             let (weight, measured) = compactor.measure(call).await;
@@ -198,10 +230,13 @@ impl Driver<'_> {
                 self.compacted(snapshot, spent).await?;
                 continue;
             }
-            match self.ask_once(snapshot, steps, open, request.clone()).await? {
+            let hearing = self.hearing(snapshot, (steps, ask), open, shaping.holds());
+            match self.ask_once(hearing, request.clone()).await? {
                 Ok(answer) => {
                     compactor.answered(call, (weight, measured.as_ref()), answer.usage.prompt_tokens);
-                    return Ok(answer);
+                    if let Judged::Taken(answer) = shaping.judge(answer).map_err(Stop::Failed)? {
+                        return Ok(*answer);
+                    }
                 }
                 Err(ModelError::ContextTooLong { detail }) => {
                     has_room = true;
@@ -214,15 +249,15 @@ impl Driver<'_> {
         }
     }
 
-    /// One call, with what the model says shown as it comes.
-    async fn ask_once(
+    /// What of an answer is shown while it comes.
+    fn hearing(
         &self,
         snapshot: &AgentSnapshot,
-        steps: &StepLoop,
+        (steps, ask): (&StepLoop, &Ask),
         open: &OpenStep,
-        request: Arc<ModelRequest>,
-    ) -> Result<Result<Answer, ModelError>, Stop> {
-        let mut listener = Listener::new(Hearing {
+        holds: bool,
+    ) -> Hearing<'_> {
+        Hearing {
             sink: self.sink,
             message: open.message,
             step: open.id,
@@ -230,7 +265,19 @@ impl Driver<'_> {
             policy: snapshot.agent.kind.loop_policy(),
             inner_thoughts: snapshot.agent.llm_config.put_inner_thoughts_in_kwargs,
             speaks: steps.runs_as_written(SEND_MESSAGE),
-        });
+            holds,
+            client: &self.input.options.client_tools,
+            offers_client: ask.offers_client,
+        }
+    }
+
+    /// One call, with what the model says shown as it comes.
+    async fn ask_once(
+        &self,
+        hearing: Hearing<'_>,
+        request: Arc<ModelRequest>,
+    ) -> Result<Result<Answer, ModelError>, Stop> {
+        let mut listener = Listener::new(hearing);
         tokio::select! {
             // A client that has left wants no answer, however fast it comes.
             biased;
@@ -261,6 +308,9 @@ impl Driver<'_> {
     /// Goes on with the context as it is after a compaction, if there was one.
     async fn compacted(&mut self, snapshot: &mut AgentSnapshot, spent: Option<Usage>) -> Result<(), Stop> {
         if let Some(spent) = spent {
+            if let Some(back) = &mut self.back {
+                back.stored();
+            }
             self.row.usage += spent;
             *snapshot = self.snapshot().await?;
         }
@@ -286,6 +336,7 @@ impl Driver<'_> {
                 Ok(_) => {
                     self.row.stored = true;
                     self.row.step_count += 1;
+                    self.back = None;
                     steps.step_committed(&close);
                     self.sink.send(RunEvent::StepCommitted { step: open.id, messages: shown }).await;
                     return Ok(());
@@ -317,7 +368,7 @@ impl Driver<'_> {
     ) -> Result<(Vec<Returned>, StepEdits), Stop> {
         let mut memory = snapshot.memory.clone();
         let (mut returns, mut edits) = (Vec::with_capacity(calls.len()), StepEdits::default());
-        for call in calls {
+        for call in calls.iter().filter(|call| call.is_own()) {
             let returned = tokio::select! {
                 biased;
                 () = self.ports.cancel.cancelled() => return Err(Stop::Cancelled),
@@ -343,7 +394,9 @@ impl Driver<'_> {
             (Verdict::NeedsApproval, _) => {
                 return failed("This tool needs a person's approval, and none can be asked for here. It was not run.");
             }
-            (Verdict::Run, None) => return failed("The tool was taken away from the agent. It was not run."),
+            (Verdict::Run | Verdict::ForClient, _) => {
+                return failed("The tool was taken away from the agent. It was not run.");
+            }
         };
         let invocation = ToolInvocation {
             tool,
@@ -394,7 +447,9 @@ impl Driver<'_> {
             system: &open.system,
             new_system: open.new_system.clone(),
             context: &snapshot.context,
-            begins_anew: self.begins_anew(snapshot),
+            begins_anew: self.begins_anew(snapshot) || self.back.as_ref().is_some_and(GoneBack::is_unstored),
+            superseded: self.back.as_ref().map(|back| back.to),
+            requests: if self.row.step_count == 0 { requests(&self.input, &open.given, at) } else { Vec::new() },
             messages,
             before: &snapshot.memory,
             edits,

@@ -81,6 +81,12 @@ pub enum RunFailure {
     /// The store refused; nothing of the last step was kept. The details are in the log.
     #[error("the store failed")]
     Store,
+    /// Mend the schema that the answer was to be held to.
+    #[error("the schema of the wanted answer can't be used: {0}")]
+    BadShape(String),
+    /// Ask again, with a simpler schema or another model.
+    #[error("the model's answer did not have the wanted shape, also after it was asked again: {0}")]
+    WrongShape(String),
     /// The model did something that the run can't go on from.
     #[error("{0}")]
     BadReply(String),

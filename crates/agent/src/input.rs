@@ -46,7 +46,9 @@ pub struct ClientReturn {
 /// What the store remembers of a session's request, with the first step of its run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestMark {
-    /// Digest of the user's words; None where the request only brought results of tools.
+    /// Digests of what users said in this request before its newest message: the messages before the last one.
+    pub said: Vec<Digest>,
+    /// Digest of the newest message; None where the request only brought results of tools.
     pub text: Option<Digest>,
     pub body: Option<Digest>,
     pub idempotency: Option<Digest>,
@@ -97,9 +99,9 @@ pub struct ClientTools {
 }
 
 impl ClientTools {
-    /// Whether a call of that name is for the client.
-    pub fn has(&self, name: &str) -> bool {
-        self.specs.iter().any(|spec| &*spec.name == name)
+    /// The client's tool of that name.
+    pub fn spec(&self, name: &str) -> Option<&ToolSpec> {
+        self.specs.iter().find(|spec| &*spec.name == name)
     }
 }
 

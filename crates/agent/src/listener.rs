@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use crate::ask_model::Answer;
 use crate::events::{Piece, PieceKind, RunEvent};
 use crate::field_decoder::FieldDecoder;
+use crate::input::ClientTools;
 
 const FIELDS: &[&str] = &["message", THINKING];
 const THINKING_FIELD: usize = 1;
@@ -56,6 +57,35 @@ pub struct Hearing<'a> {
     pub inner_thoughts: bool,
     /// Whether `send_message` will run as the model writes it: words that will be refused or replaced are not shown.
     pub speaks: bool,
+    /// Words are shown when the step is stored, because they may have to be asked for again.
+    pub holds: bool,
+    /// Tools that the client runs.
+    pub client: &'a ClientTools,
+    /// Whether calls of those are the client's in this answer.
+    pub offers_client: bool,
+}
+
+impl<'a> Hearing<'a> {
+    /// A model that answers in plain words and has no tools of ours.
+    pub(crate) fn plain(
+        sink: &'a EventSink,
+        (message, step): (MessageId, StepId),
+        at: Timestamp,
+        client: &'a ClientTools,
+    ) -> Self {
+        Self {
+            sink,
+            message,
+            step,
+            at,
+            policy: LoopPolicy::V3,
+            inner_thoughts: false,
+            speaks: false,
+            holds: false,
+            client,
+            offers_client: false,
+        }
+    }
 }
 
 /// Listens to one answer.
@@ -71,7 +101,8 @@ enum Call {
     Plain { id: Arc<str> },
     /// Only the thought and, if it speaks, the words in it are shown.
     Decoded { decoder: FieldDecoder, speaks: bool },
-    /// V2 takes one call of an answer; nothing is shown of those that follow.
+    /// Nothing is shown of it: V2 takes one call of an answer, and a client's call that may hold a thought is shown
+    /// when it is stored without it.
     Dropped,
 }
 
@@ -97,7 +128,7 @@ impl<'a> Listener<'a> {
             return;
         }
         match event {
-            ModelEvent::Text(text) if self.hearing.policy == LoopPolicy::V3 => {
+            ModelEvent::Text(text) if self.hearing.policy == LoopPolicy::V3 && !self.hearing.holds => {
                 self.show(PieceKind::Text(text.clone())).await;
             }
             // Under V2 these are thoughts, unless no call follows: `end` decides.
@@ -114,6 +145,9 @@ impl<'a> Listener<'a> {
     /// The answer is complete.
     pub async fn end(&mut self, answer: &Answer) {
         if !self.hearing.sink.pieces || self.hearing.policy == LoopPolicy::V3 || answer.text.is_empty() {
+            return;
+        }
+        if self.hearing.holds && answer.calls.is_empty() {
             return;
         }
         let text = answer.text.clone();
@@ -136,6 +170,10 @@ impl<'a> Listener<'a> {
             self.calls.push(Call::Dropped);
             return;
         }
+        if self.hearing.client.spec(name).is_some() && !self.streams_client_calls() {
+            self.calls.push(Call::Dropped);
+            return;
+        }
         let speaks = name == SEND_MESSAGE && self.hearing.speaks;
         if speaks || self.hearing.inner_thoughts {
             self.calls.push(Call::Decoded { decoder: FieldDecoder::new(FIELDS), speaks });
@@ -144,6 +182,13 @@ impl<'a> Listener<'a> {
         let call_id: Arc<str> = id.into();
         self.calls.push(Call::Plain { id: call_id.clone() });
         self.show(PieceKind::ToolCallStarted { call_id, name: name.into() }).await;
+    }
+
+    /// Whether what the model writes into a client's call is what the client gets. Agents that think in their calls may
+    /// think in these too.
+    fn streams_client_calls(&self) -> bool {
+        let Hearing { policy, inner_thoughts, offers_client, .. } = self.hearing;
+        offers_client && !inner_thoughts && policy == LoopPolicy::V3
     }
 
     async fn arguments(&mut self, index: usize, fragment: &str) {
@@ -162,7 +207,7 @@ impl<'a> Listener<'a> {
                     self.show(PieceKind::Reasoning { text: piece.text, is_native: false }).await;
                 }
                 THINKING_FIELD => {}
-                _ if speaks => self.show(PieceKind::Text(piece.text)).await,
+                _ if speaks && !self.hearing.holds => self.show(PieceKind::Text(piece.text)).await,
                 _ => {}
             }
         }

@@ -14,12 +14,14 @@ use prompt::history::{HistoryOptions, chat_messages};
 use tokio_util::sync::CancellationToken;
 use tools::rules::RuleSolver;
 
-use crate::ask_model::ask_model;
+use crate::ask_model::{Answer, ask_model};
 use crate::drive::{Stop, stop_reason};
 use crate::events::{Finished, RunEvent, RunFailure};
 use crate::input::{Opening, PastMessage, RunInput, RunOptions};
 use crate::listener::{EventSink, Hearing, Listener};
+use crate::open_step::name_calls;
 use crate::render::{SystemMessage, system_message};
+use crate::shaping::{Judged, Shaping};
 use crate::step_loop::{Next, Reply, StepLoop};
 use crate::step_messages::StepFrame;
 
@@ -77,7 +79,8 @@ pub async fn answer_once(input: OnceInput, ports: &OncePorts, sink: &EventSink) 
 
 async fn ask(input: OnceInput, ports: &OncePorts, sink: &EventSink) -> Result<(StopReason, Usage), Stop> {
     let at = (ports.clock)();
-    let mut steps = StepLoop::new(LoopPolicy::V3, RuleSolver::new(Vec::new()), 1);
+    let client = &input.options.client_tools;
+    let mut steps = StepLoop::new(LoopPolicy::V3, RuleSolver::new(Vec::new()), 1).with_client_tools(client.clone());
     let Next::CallModel(ask) = steps.decide(&[]) else {
         return Err(Stop::Failed(RunFailure::BadReply("the question lost its place".into())));
     };
@@ -90,34 +93,45 @@ async fn ask(input: OnceInput, ports: &OncePorts, sink: &EventSink) -> Result<(S
         step,
         model: input.model.model().into(),
         messages: shown(&input, &frame),
-        tools: Arc::default(),
+        tools: if ask.offers_client { client.specs.clone() } else { Arc::default() },
         tool_choice: ask.choice.clone(),
-        parallel_tool_calls: false,
+        parallel_tool_calls: ask.offers_client && client.parallel.unwrap_or(true),
         sampling: input.options.sampling.over(input.sampling.clone()),
     };
-    let mut listener = Listener::new(Hearing {
-        sink,
-        message,
-        step,
-        at,
-        policy: LoopPolicy::V3,
-        inner_thoughts: false,
-        speaks: false,
-    });
-    let answer = ask_model(&*ports.model, Arc::new(request), &mut listener).await?;
+    let hearing = Hearing { offers_client: ask.offers_client, ..Hearing::plain(sink, (message, step), at, client) };
+    let answer = shaped(&*ports.model, request, hearing).await?;
     if answer.is_empty() && answer.finish != FinishReason::Length {
         return Err(ModelError::Broken { detail: "the model answered with nothing".to_owned() }.into());
     }
     let reply = Reply { calls: answer.calls.clone(), finish: answer.finish };
     let calls = steps.model_replied(reply, &[]);
-    let reason =
-        if answer.finish == FinishReason::Length { StopReason::MaxTokensExceeded } else { StopReason::EndTurn };
+    let reason = match answer.finish {
+        FinishReason::Length => StopReason::MaxTokensExceeded,
+        _ if calls.iter().any(|call| !call.is_own()) => StopReason::RequiresApproval,
+        FinishReason::Stop | FinishReason::ToolCalls | FinishReason::ContentFilter => StopReason::EndTurn,
+    };
     let usage = answer.usage;
     let said = frame
         .assistant(message, &answer, &calls, false)
         .map(|said| Arc::new(Message { model: Some(input.model.as_str().into()), ..said }));
     sink.send(RunEvent::StepCommitted { step, messages: said.into_iter().collect() }).await;
     Ok((reason, usage))
+}
+
+/// An answer of the wanted shape.
+async fn shaped(model: &dyn ChatModel, mut request: ModelRequest, hearing: Hearing<'_>) -> Result<Answer, Stop> {
+    let mut shaping = Shaping::new(model, request.sampling.response_format.as_ref()).map_err(Stop::Failed)?;
+    let bare = request.messages.len();
+    let mut listener = Listener::new(Hearing { holds: shaping.holds(), ..hearing });
+    loop {
+        request.messages.truncate(bare);
+        request.messages.extend_from_slice(shaping.shown());
+        let mut answer = ask_model(model, Arc::new(request.clone()), &mut listener).await?;
+        name_calls(&mut answer);
+        if let Judged::Taken(answer) = shaping.judge(answer).map_err(Stop::Failed)? {
+            return Ok(*answer);
+        }
+    }
 }
 
 /// The messages as the model sees them.

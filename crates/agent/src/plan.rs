@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::{Tool, ToolCall};
+use prompt::tool_specs::{REQUEST_HEARTBEAT, THINKING};
 use serde_json::{Map, Value, json};
 use tools::arguments::{parse_arguments, strip_injected};
 use tools::rules::{Prefilled, RuleSolver, merge_prefilled};
@@ -29,6 +30,11 @@ pub struct PlannedCall {
 }
 
 impl PlannedCall {
+    /// Whether it is ours to run, or to refuse.
+    pub(crate) fn is_own(&self) -> bool {
+        self.verdict != Verdict::ForClient
+    }
+
     /// Refuses a call that stands beside another, where rules speak about the order of calls.
     pub(crate) fn refuse_as_second(&mut self) {
         self.verdict = Verdict::Refused(Refusal::NotAllowed(format!(
@@ -43,6 +49,8 @@ impl PlannedCall {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     Run,
+    /// The client runs it; the call waits for its result.
+    ForClient,
     NeedsApproval,
     Refused(Refusal),
 }
@@ -74,24 +82,53 @@ pub(crate) struct Plan<'a> {
     pub(crate) tools: &'a [Arc<Tool>],
 }
 
+/// A call of a client's tool, for the client to run. What the runtime asks of its own tools is no part of the client's
+/// schema; a model that adds it out of habit must not be heard thinking by the client.
+pub(crate) fn for_client(raw: RawCall, schema: &Value) -> PlannedCall {
+    let own = |name: &str| schema.get("properties").is_some_and(|properties| properties.get(name).is_some());
+    let (mut arguments, is_broken) = match parse_arguments(&raw.arguments) {
+        Ok(arguments) => (arguments, false),
+        Err(_) => (kept_as_written(&raw.arguments), true),
+    };
+    let mut thinking = None;
+    let mut changed = is_broken || !raw.arguments.trim_start().starts_with('{');
+    if !own(THINKING)
+        && let Some(thought) = arguments.shift_remove(THINKING)
+    {
+        thinking = thought.as_str().map(str::to_owned);
+        changed = true;
+    }
+    if !own(REQUEST_HEARTBEAT) {
+        changed |= arguments.shift_remove(REQUEST_HEARTBEAT).is_some();
+    }
+    let text = if changed { Value::Object(arguments.clone()).to_string() } else { raw.arguments };
+    PlannedCall {
+        call: ToolCall { id: raw.id.into(), name: raw.name.into(), arguments: text.into() },
+        arguments,
+        thinking,
+        request_heartbeat: false,
+        verdict: Verdict::ForClient,
+    }
+}
+
+/// Vendors refuse a history with broken JSON in it, so what the model wrote is kept as a value.
+fn kept_as_written(arguments: &str) -> Map<String, Value> {
+    Map::from_iter([("invalid_arguments".to_owned(), json!(arguments))])
+}
+
 impl Plan<'_> {
     /// Judges one call.
     pub(crate) fn call(&self, raw: RawCall) -> PlannedCall {
         let (mut arguments, parse_error) = match parse_arguments(&raw.arguments) {
             Ok(arguments) => (arguments, None),
-            // Vendors refuse a history with broken JSON in it, so what the model wrote is kept as a value.
-            Err(error) => {
-                let mut kept = Map::new();
-                kept.insert("invalid_arguments".to_owned(), json!(raw.arguments));
-                (kept, Some(error.to_string()))
-            }
+            Err(error) => (kept_as_written(&raw.arguments), Some(error.to_string())),
         };
         let stored_as_written = parse_error.is_none() && raw.arguments.trim_start().starts_with('{');
         let written = raw.arguments;
         let before = arguments.clone();
         let injected = strip_injected(&mut arguments);
         let mut shown = before;
-        shown.shift_remove(prompt::tool_specs::THINKING);
+        shown.shift_remove(THINKING);
         let mut verdict = self.verdict(&raw.name, parse_error);
         let mut changed = injected.thinking.is_some();
         if verdict == Verdict::Run

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::agent::LoopPolicy;
 use domain::seams::chat_model::{ModelRequest, Sampling};
-use domain::{AgentSnapshot, ContentPart, LlmConfig, Message, Role, StepId, Timestamp};
+use domain::{AgentSnapshot, ContentPart, LlmConfig, Message, ResponseFormat, Role, StepId, Timestamp};
 use prompt::history::{HistoryOptions, chat_messages};
 use prompt::system::{Metadata, SystemInput};
 use prompt::tool_specs::{SpecOptions, specs};
@@ -96,25 +96,39 @@ pub(crate) fn model_request(
     let is_v2 = policy == LoopPolicy::V2;
     let terminal = |name: &str| steps.is_terminal(name);
     let sampling = sampling(snapshot, options);
-    let wanted_format = options.sampling.response_format.as_ref().or(agent.response_format.as_ref()).cloned();
-    let options = SpecOptions {
+    let wanted_format = wanted_format(snapshot, options);
+    let spec_options = SpecOptions {
         inner_thoughts: config.put_inner_thoughts_in_kwargs,
         request_heartbeat: is_v2,
         terminal: &terminal,
-        response_format: wanted_format.as_ref(),
+        response_format: wanted_format,
     };
     let offered = snapshot.tools.iter().filter(|tool| ask.allowed.iter().any(|name| **name == *tool.name));
+    let mut tools = specs(offered, &spec_options);
+    if ask.offers_client {
+        tools = tools.iter().chain(&*options.client_tools.specs).cloned().collect();
+    }
     ModelRequest {
         conversation: snapshot.conversation,
         step,
         model: config.handle.model().into(),
         messages: chat_messages(context, &history),
-        tools: specs(offered, &options),
+        tools,
         tool_choice: ask.choice.clone(),
-        // Rules speak about what follows what, which calls side by side would break.
-        parallel_tool_calls: !is_v2 && config.parallel_tool_calls && agent.tool_rules.is_empty(),
+        parallel_tool_calls: !is_v2
+            && match ask.offers_client {
+                // As OpenAI's clients are used to.
+                true => options.client_tools.parallel.unwrap_or(true),
+                // Rules speak about what follows what, which calls side by side would break.
+                false => config.parallel_tool_calls && agent.tool_rules.is_empty(),
+            },
         sampling: sampling.clone(),
     }
+}
+
+/// The shape that the answer must have.
+pub(crate) fn wanted_format<'a>(snapshot: &'a AgentSnapshot, options: &'a RunOptions) -> Option<&'a ResponseFormat> {
+    options.sampling.response_format.as_ref().or(snapshot.agent.response_format.as_ref())
 }
 
 /// How the model is asked in one run. Agents that speak by a tool have the shape of their words in its schema, and no

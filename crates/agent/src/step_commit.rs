@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use domain::seams::tool_executor::ArchivalChange;
 use domain::{
-    AgentType, Block, Memory, MemoryChange, Message, Run, RunStatus, Step, StepStatus, StopReason, Timestamp, Usage,
+    AgentType, Block, Memory, MemoryChange, Message, MessageId, Run, RunStatus, SessionRequest, Step, StepStatus,
+    StopReason, Timestamp, Usage,
 };
 use storage::{BlockEditor, Change, Commit, RunUpdate};
 
@@ -80,6 +81,10 @@ pub(crate) struct StepChanges<'a> {
     pub(crate) context: &'a [Arc<Message>],
     /// Whether the stored list holds more, which goes out of context.
     pub(crate) begins_anew: bool,
+    /// The message that the run went back to, with its first step.
+    pub(crate) superseded: Option<MessageId>,
+    /// What the session remembers of the request, with its first step.
+    pub(crate) requests: Vec<SessionRequest>,
     pub(crate) messages: Vec<Arc<Message>>,
     /// Memory as the step found it.
     pub(crate) before: &'a Memory,
@@ -98,6 +103,7 @@ impl StepChanges<'_> {
             commit.changes.push(Change::UpdateMessage(message.clone()));
         }
         let conversation = self.input.conversation;
+        commit.changes.extend(self.superseded.map(|message| Change::SupersedeFrom { conversation, message }));
         let added = self.messages.iter().map(|message| message.id);
         let context = if self.new_system.is_none() && !self.begins_anew {
             Change::AppendContext { conversation, messages: added.collect() }
@@ -112,6 +118,10 @@ impl StepChanges<'_> {
         commit.changes.push(Change::InsertStep(Box::new(self.step)));
         commit.changes.push(Change::InsertMessages(messages));
         commit.changes.push(context);
+        if !self.requests.is_empty() {
+            commit.changes.push(Change::InsertSessionRequests(self.requests));
+            commit.changes.push(Change::TouchSession(conversation));
+        }
         commit.changes.extend(memory_changes(
             self.input,
             block_editor(self.kind, self.input),

@@ -13,7 +13,8 @@ use domain::seams::chat_model::{FinishReason, ToolChoice};
 use domain::{StopReason, Tool, ToolStatus};
 use tools::rules::{CallRecord, Prefilled, RuleSolver};
 
-use crate::plan::{Plan, PlannedCall, RawCall, Refusal, Verdict};
+use crate::input::{ClientToolChoice, ClientTools};
+use crate::plan::{Plan, PlannedCall, RawCall, Refusal, Verdict, for_client};
 
 /// Steps that a run may take unless its caller says otherwise.
 pub const DEFAULT_MAX_STEPS: u32 = 50;
@@ -33,7 +34,10 @@ pub enum Next {
 /// What the model may be offered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
+    /// The agent's own tools.
     pub allowed: Vec<String>,
+    /// Whether the client's tools are offered too.
+    pub offers_client: bool,
     pub choice: ToolChoice,
 }
 
@@ -80,6 +84,7 @@ pub struct Reply {
 pub struct StepLoop {
     policy: LoopPolicy,
     rules: RuleSolver,
+    client: ClientTools,
     max_steps: u32,
     steps: u32,
     history: Vec<CallRecord>,
@@ -89,7 +94,7 @@ pub struct StepLoop {
 #[derive(Debug)]
 enum Phase {
     Ready,
-    Asked { allowed: Vec<String>, prefilled: BTreeMap<String, Prefilled> },
+    Asked { ask: Ask, prefilled: BTreeMap<String, Prefilled> },
     Planned { calls: Vec<PlannedCall>, finish: FinishReason },
     Returned { calls: Vec<PlannedCall>, finish: FinishReason, returns: Vec<Returned> },
     Done(StopReason),
@@ -98,7 +103,14 @@ enum Phase {
 impl StepLoop {
     /// A run that has not begun.
     pub fn new(policy: LoopPolicy, rules: RuleSolver, max_steps: u32) -> Self {
-        Self { policy, rules, max_steps: max_steps.max(1), steps: 0, history: Vec::new(), phase: Phase::Ready }
+        let client = ClientTools::default();
+        Self { policy, rules, client, max_steps: max_steps.max(1), steps: 0, history: Vec::new(), phase: Phase::Ready }
+    }
+
+    /// The same run with tools that the client runs.
+    #[must_use]
+    pub fn with_client_tools(self, client: ClientTools) -> Self {
+        Self { client, ..self }
     }
 
     /// Steps committed so far.
@@ -122,8 +134,8 @@ impl StepLoop {
     /// Whether a call of `tool` in the answer that is waited for will run just as the model writes it.
     pub fn runs_as_written(&self, tool: &str) -> bool {
         match &self.phase {
-            Phase::Asked { allowed, prefilled } => {
-                allowed.iter().any(|name| name == tool)
+            Phase::Asked { ask, prefilled } => {
+                ask.allowed.iter().any(|name| name == tool)
                     && !prefilled.contains_key(tool)
                     && !self.rules.requires_approval(tool)
             }
@@ -135,9 +147,7 @@ impl StepLoop {
     pub fn decide(&mut self, tools: &[Arc<Tool>]) -> Next {
         match &self.phase {
             Phase::Ready => self.ask(tools),
-            Phase::Asked { allowed, .. } => {
-                Next::CallModel(Ask { allowed: allowed.clone(), choice: self.choice(allowed) })
-            }
+            Phase::Asked { ask, .. } => Next::CallModel(ask.clone()),
             Phase::Planned { calls, .. } if calls.iter().any(|call| call.verdict == Verdict::NeedsApproval) => {
                 Next::AskClient(calls.clone())
             }
@@ -150,8 +160,8 @@ impl StepLoop {
 
     /// The model answered; gives the calls as they will be stored.
     pub fn model_replied(&mut self, reply: Reply, tools: &[Arc<Tool>]) -> Vec<PlannedCall> {
-        let (allowed, prefilled) = match std::mem::replace(&mut self.phase, Phase::Ready) {
-            Phase::Asked { allowed, prefilled } => (allowed, prefilled),
+        let (ask, prefilled) = match std::mem::replace(&mut self.phase, Phase::Ready) {
+            Phase::Asked { ask, prefilled } => (ask, prefilled),
             other => {
                 self.phase = other;
                 return Vec::new();
@@ -162,17 +172,27 @@ impl StepLoop {
             // V2 is one call per step; what a model adds is dropped whole, so that no call is stored without a return.
             raw.truncate(1);
         }
-        let plan = Plan { allowed: &allowed, prefilled: &prefilled, rules: &self.rules, tools };
-        let mut calls: Vec<PlannedCall> = raw.into_iter().map(|call| plan.call(call)).collect();
+        let plan = Plan { allowed: &ask.allowed, prefilled: &prefilled, rules: &self.rules, tools };
+        let client = |name: &str| self.client.spec(name).filter(|_| ask.offers_client);
+        let judged = raw.into_iter().map(|call| match client(&call.name) {
+            Some(spec) => for_client(call, &spec.parameters),
+            None => plan.call(call),
+        });
+        let mut calls: Vec<PlannedCall> = judged.collect();
+        if self.client.parallel == Some(false) {
+            // A client that takes one call is given one; what a model adds is dropped whole.
+            let mut taken = false;
+            calls.retain(|call| call.is_own() || !std::mem::replace(&mut taken, true));
+        }
         if self.rules.orders_calls() {
             // Each was judged by what came before the reply, so only the first is sure to keep the rules.
-            calls.iter_mut().skip(1).for_each(PlannedCall::refuse_as_second);
+            calls.iter_mut().filter(|call| call.is_own()).skip(1).for_each(PlannedCall::refuse_as_second);
         }
         self.phase = Phase::Planned { calls: calls.clone(), finish: reply.finish };
         calls
     }
 
-    /// Every planned call has its return, in the same order. May be said again if the step's commit conflicted.
+    /// Every planned call that is ours has its return, in the same order. May be said again if the step's commit conflicted.
     pub fn tools_returned(&mut self, returned: Vec<Returned>) {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Ready) {
             Phase::Planned { calls, finish } | Phase::Returned { calls, finish, .. } => {
@@ -198,17 +218,35 @@ impl StepLoop {
         }
         let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
         let allowed = self.rules.allowed(&self.history, &names);
-        let ask = Ask { choice: self.choice(&allowed.names), allowed: allowed.names.clone() };
-        self.phase = Phase::Asked { allowed: allowed.names, prefilled: allowed.prefilled };
+        let ask = self.offer(allowed.names);
+        self.phase = Phase::Asked { ask: ask.clone(), prefilled: allowed.prefilled };
         Next::CallModel(ask)
     }
 
-    fn choice(&self, allowed: &[String]) -> ToolChoice {
-        let forced = self.policy == LoopPolicy::V2 || self.rules.must_call_tool(&self.history);
-        match allowed {
-            [only] if forced => ToolChoice::Function(only.as_str().into()),
-            [_, ..] if forced => ToolChoice::Required,
-            _ => ToolChoice::Auto,
+    /// What is offered. The agent's rules come first: where they demand a tool now, the client's have to wait. A client
+    /// that demands one of its tools gets a call of it at once, so that nothing else is offered.
+    fn offer(&self, allowed: Vec<String>) -> Ask {
+        let ruled = self.rules.must_call_tool(&self.history);
+        let forced = ruled || self.policy == LoopPolicy::V2;
+        let own = |allowed: Vec<String>| {
+            let choice = match allowed.as_slice() {
+                [only] if forced => ToolChoice::Function(only.as_str().into()),
+                [_, ..] if forced => ToolChoice::Required,
+                _ => ToolChoice::Auto,
+            };
+            Ask { allowed, offers_client: false, choice }
+        };
+        let demanded = |choice| Ask { allowed: Vec::new(), offers_client: true, choice };
+        match (&self.client.choice, &*self.client.specs) {
+            (_, []) | (ClientToolChoice::None, _) => own(allowed),
+            _ if ruled => own(allowed),
+            (ClientToolChoice::Auto, _) => {
+                let choice = if forced { ToolChoice::Required } else { ToolChoice::Auto };
+                Ask { allowed, offers_client: true, choice }
+            }
+            (ClientToolChoice::Required, [only]) => demanded(ToolChoice::Function(only.name.clone())),
+            (ClientToolChoice::Required, _) => demanded(ToolChoice::Required),
+            (ClientToolChoice::Function(name), _) => demanded(ToolChoice::Function(name.clone())),
         }
     }
 
@@ -219,6 +257,15 @@ impl StepLoop {
     fn close(&self, calls: &[PlannedCall], returns: &[Returned], finish: FinishReason) -> StepClose {
         if calls.iter().any(|call| matches!(call.verdict, Verdict::Refused(Refusal::BadPrefill(_)))) {
             return stop(StopReason::InvalidToolCall);
+        }
+        if calls.iter().any(|call| call.verdict == Verdict::ForClient) {
+            // An answer that was cut in the middle of a call is not one that the client can act on.
+            return stop(match finish {
+                FinishReason::Length => StopReason::MaxTokensExceeded,
+                FinishReason::Stop | FinishReason::ToolCalls | FinishReason::ContentFilter => {
+                    StopReason::RequiresApproval
+                }
+            });
         }
         let mut called = self.history.clone();
         called.extend(records(calls, returns));
@@ -305,6 +352,7 @@ fn go_on(heartbeat: Option<Heartbeat>) -> StepClose {
 fn records(calls: &[PlannedCall], returns: &[Returned]) -> Vec<CallRecord> {
     calls
         .iter()
+        .filter(|call| call.is_own())
         .zip(returns)
         .filter(|(call, _)| call.verdict == Verdict::Run)
         .map(|(call, returned)| CallRecord { name: call.call.name.clone(), returned: returned.text.clone() })

@@ -300,7 +300,7 @@ fn unknown_tools_and_broken_arguments_are_answered_and_the_run_goes_on() {
             ask Required ["search", "note", "send_message"]
               note {"invalid_arguments":"{"} Refused(BadArguments("The arguments of `note` could not be read, so nothing was run: invalid JSON: EOF while parsing an object (line 1, column 1). Call it again with one valid JSON object."))
               -> StepClose { heartbeat: Some(ToolFailed), stop: None }
-            CallModel(Ask { allowed: ["search", "note", "send_message"], choice: Required })"#]],
+            CallModel(Ask { allowed: ["search", "note", "send_message"], offers_client: false, choice: Required })"#]],
     );
 }
 
@@ -327,10 +327,10 @@ fn a_first_tool_is_forced_and_its_prefilled_arguments_win() {
         50,
         &[calls(&["note"], &["-"])],
         expect![[r#"
-        ask Function("search") ["search"]
-          note {} Refused(NotAllowed("The tool `note` is not allowed at this point by the tool rules, so nothing was run. Tools that may be called now: search."))
-          -> StepClose { heartbeat: None, stop: None }
-        CallModel(Ask { allowed: ["search"], choice: Function("search") })"#]],
+            ask Function("search") ["search"]
+              note {} Refused(NotAllowed("The tool `note` is not allowed at this point by the tool rules, so nothing was run. Tools that may be called now: search."))
+              -> StepClose { heartbeat: None, stop: None }
+            CallModel(Ask { allowed: ["search"], offers_client: false, choice: Function("search") })"#]],
     );
 }
 
@@ -420,10 +420,10 @@ fn children_and_parents_narrow_what_is_offered() {
         50,
         &[calls(&["search"], &["x"])],
         expect![[r#"
-        ask Required ["search", "note", "send_message"]
-          search {} Run
-          -> StepClose { heartbeat: Some(ChildRule), stop: None }
-        CallModel(Ask { allowed: ["note"], choice: Function("note") })"#]],
+            ask Required ["search", "note", "send_message"]
+              search {} Run
+              -> StepClose { heartbeat: Some(ChildRule), stop: None }
+            CallModel(Ask { allowed: ["note"], offers_client: false, choice: Function("note") })"#]],
     );
     let parent = json!([{"type": "parent_last_tool", "tool_name": "search", "children": ["note"]}]);
     check(
@@ -453,10 +453,10 @@ fn conditions_and_counts_narrow_what_is_offered() {
         50,
         &[calls(&["search"], &["found"])],
         expect![[r#"
-        ask Auto ["search", "note", "send_message"]
-          search {} Run
-          -> StepClose { heartbeat: None, stop: None }
-        CallModel(Ask { allowed: ["note"], choice: Function("note") })"#]],
+            ask Auto ["search", "note", "send_message"]
+              search {} Run
+              -> StepClose { heartbeat: None, stop: None }
+            CallModel(Ask { allowed: ["note"], offers_client: false, choice: Function("note") })"#]],
     );
     check(
         LoopPolicy::V3,
@@ -464,10 +464,10 @@ fn conditions_and_counts_narrow_what_is_offered() {
         50,
         &[calls(&["search"], &["nothing"])],
         expect![[r#"
-        ask Auto ["search", "note", "send_message"]
-          search {} Run
-          -> StepClose { heartbeat: None, stop: None }
-        CallModel(Ask { allowed: ["send_message"], choice: Function("send_message") })"#]],
+            ask Auto ["search", "note", "send_message"]
+              search {} Run
+              -> StepClose { heartbeat: None, stop: None }
+            CallModel(Ask { allowed: ["send_message"], offers_client: false, choice: Function("send_message") })"#]],
     );
     let count = json!([{"type": "max_count_per_step", "tool_name": "search", "max_count_limit": 1}]);
     check(
@@ -476,13 +476,13 @@ fn conditions_and_counts_narrow_what_is_offered() {
         50,
         &[calls(&["search"], &["x"]), calls(&["search"], &["-"])],
         expect![[r#"
-        ask Auto ["search", "note", "send_message"]
-          search {} Run
-          -> StepClose { heartbeat: None, stop: None }
-        ask Auto ["note", "send_message"]
-          search {} Refused(NotAllowed("The tool `search` is not allowed at this point by the tool rules, so nothing was run. Tools that may be called now: note, send_message."))
-          -> StepClose { heartbeat: None, stop: None }
-        CallModel(Ask { allowed: ["note", "send_message"], choice: Auto })"#]],
+            ask Auto ["search", "note", "send_message"]
+              search {} Run
+              -> StepClose { heartbeat: None, stop: None }
+            ask Auto ["note", "send_message"]
+              search {} Refused(NotAllowed("The tool `search` is not allowed at this point by the tool rules, so nothing was run. Tools that may be called now: note, send_message."))
+              -> StepClose { heartbeat: None, stop: None }
+            CallModel(Ask { allowed: ["note", "send_message"], offers_client: false, choice: Auto })"#]],
     );
 }
 

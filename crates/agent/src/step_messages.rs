@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
-use domain::{ContentPart, Message, MessageId, Role, RunId, StepId, Timestamp, ToolCall, ToolReturn};
+use domain::{ContentPart, Message, MessageId, Role, RunId, StepId, Timestamp, ToolCall, ToolReturn, ToolStatus};
+use prompt::client_tools::ABANDONED;
 use prompt::{heartbeats, packaging};
 
 use crate::ask_model::Answer;
-use crate::input::{InputMessage, PastMessage, RunInput};
+use crate::input::{ClientReturn, InputMessage, PastMessage, RunInput};
 use crate::plan::PlannedCall;
 use crate::step_loop::{Heartbeat, Returned};
 
@@ -67,7 +68,27 @@ impl StepFrame<'_> {
         message.tool_returns = past.tool_returns.clone();
         message.name = past.name.clone();
         message.standing = past.standing;
+        // No run of ours said it.
+        message.run = None;
         message
+    }
+
+    /// What the client's tools gave back for the calls that wait; a call of which nothing came has failed. None if none
+    /// waits.
+    pub(crate) fn client_returns(&self, waiting: &[&ToolCall], returns: &[ClientReturn]) -> Option<Message> {
+        let first = waiting.first()?;
+        let answered = waiting.iter().map(|call| {
+            let given = returns.iter().find(|given| given.call_id == call.id);
+            let (status, text) = given.map_or((ToolStatus::Error, ABANDONED.into()), |it| (it.status, it.text.clone()));
+            ToolReturn { call_id: call.id.clone(), name: call.name.clone(), status, text: storable(text) }
+        });
+        let returns: Vec<ToolReturn> = answered.collect();
+        // Without an envelope: the client's words are the client's.
+        let content = returns.iter().map(|returned| ContentPart::text(returned.text.clone())).collect();
+        let mut message = self.message(MessageId::at(self.at), Role::Tool, content);
+        message.name = Some(first.name.clone());
+        message.tool_returns = returns.into();
+        Some(message)
     }
 
     /// The system message of a conversation that has none yet.
@@ -114,9 +135,10 @@ impl StepFrame<'_> {
         Some(message)
     }
 
-    /// What the tools returned, one content part each; None if there were none.
+    /// What the agent's tools returned, one content part each; None if there were none.
     pub(crate) fn returns(&self, calls: &[PlannedCall], returns: &[Returned]) -> Option<Message> {
-        let first = calls.first()?;
+        let own = || calls.iter().filter(|call| call.is_own());
+        let first = own().next()?;
         let content = returns
             .iter()
             .map(|returned| {
@@ -125,8 +147,7 @@ impl StepFrame<'_> {
             .collect();
         let mut message = self.message(MessageId::at(self.at), Role::Tool, content);
         message.name = Some(storable(first.call.name.clone()));
-        message.tool_returns = calls
-            .iter()
+        message.tool_returns = own()
             .zip(returns)
             .map(|(call, returned)| {
                 let ToolCall { id, name, .. } = storable_call(&call.call);

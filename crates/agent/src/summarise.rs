@@ -6,7 +6,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::agent::LoopPolicy;
 use domain::seams::BoxFuture;
 use domain::seams::chat_model::{ChatModel, ModelError, ModelRequest, Sampling, ToolChoice};
 use domain::{
@@ -17,6 +16,7 @@ use prompt::summary::{SummaryTask, clip, parts, transcript};
 use prompt::tokens::Family;
 
 use crate::ask_model::ask_model;
+use crate::input::ClientTools;
 use crate::listener::{EventSink, Hearing, Listener};
 use crate::meter::TokenMeter;
 
@@ -146,16 +146,9 @@ impl Asking<'_> {
                 ..Sampling::default()
             },
         };
-        let sink = EventSink::silent();
-        let mut listener = Listener::new(Hearing {
-            sink: &sink,
-            message: MessageId::at(task.now),
-            step: request.step,
-            at: task.now,
-            policy: LoopPolicy::V3,
-            inner_thoughts: false,
-            speaks: false,
-        });
+        let (sink, none) = (EventSink::silent(), ClientTools::default());
+        let names = (MessageId::at(task.now), request.step);
+        let mut listener = Listener::new(Hearing::plain(&sink, names, task.now, &none));
         let answer = ask_model(self.model, Arc::new(request), &mut listener).await?;
         let summary = clip(&answer.text, task.max_chars).ok_or(SummaryFailure::Empty)?;
         Ok((summary, answer.usage))

@@ -43,7 +43,7 @@ pub use model_config::{LlmConfig, ModelHandle, ResponseFormat};
 pub use owner::{Actor, Caller, Organization, User};
 pub use run::{Run, RunStatus, StopReason};
 pub use session::{Digest, Session, SessionRequest};
-pub use snapshot::AgentSnapshot;
+pub use snapshot::{AgentSnapshot, waiting_calls};
 pub use step::{Step, StepStatus};
 pub use tool::{Tool, ToolType};
 pub use tool_rule::ToolRule;

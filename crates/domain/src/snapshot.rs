@@ -29,19 +29,17 @@ pub struct AgentSnapshot {
     pub archival: Archival,
 }
 
-impl AgentSnapshot {
-    /// Calls at the end of the context that wait for a client's results.
-    pub fn waiting_calls(&self) -> Vec<&ToolCall> {
-        let Some(asked) = self.context.iter().rposition(|message| message.role == Role::Assistant) else {
-            return Vec::new();
-        };
-        let later = &self.context[asked + 1..];
-        if later.iter().any(|message| message.role != Role::Tool) {
-            return Vec::new();
-        }
-        let answered = |id: &str| {
-            later.iter().flat_map(|message| message.tool_returns.iter()).any(|returned| &*returned.call_id == id)
-        };
-        self.context[asked].tool_calls.iter().filter(|call| !answered(&call.id)).collect()
+/// Calls at the end of a context that wait for a client's results.
+pub fn waiting_calls(context: &[Arc<Message>]) -> Vec<&ToolCall> {
+    let Some(asked) = context.iter().rposition(|message| message.role == Role::Assistant) else {
+        return Vec::new();
+    };
+    let later = &context[asked + 1..];
+    if later.iter().any(|message| message.role != Role::Tool) {
+        return Vec::new();
     }
+    let answered = |id: &str| {
+        later.iter().flat_map(|message| message.tool_returns.iter()).any(|returned| &*returned.call_id == id)
+    };
+    context[asked].tool_calls.iter().filter(|call| !answered(&call.id)).collect()
 }

@@ -200,8 +200,8 @@ impl From<&RunFailure> for ApiError {
                 let message = "The agent's model is not there: give it another, or configure its provider.";
                 model(StatusCode::BAD_GATEWAY, "llm_error", message, text).not_to_be_repeated()
             }
-            RunFailure::NoTool => Self::refused(&text),
-            RunFailure::SystemTooLong(_) => {
+            RunFailure::NoTool | RunFailure::BadShape(_) => Self::refused(&text),
+            RunFailure::SystemTooLong(_) | RunFailure::WrongShape(_) => {
                 model(StatusCode::BAD_GATEWAY, "llm_error", MODEL_FAILED, text).not_to_be_repeated()
             }
             RunFailure::AgentGone => Self::not_found(text),
@@ -230,7 +230,10 @@ fn model_error(error: &ModelError, text: String) -> ApiError {
             let message = "The model's provider does not accept this server's key for it.";
             model(StatusCode::UNAUTHORIZED, "llm_authentication", message, text).not_to_be_repeated()
         }
-        ModelError::ContextTooLong { .. } | ModelError::Refused { .. } | ModelError::Rejected { .. } => {
+        ModelError::ContextTooLong { .. }
+        | ModelError::Refused { .. }
+        | ModelError::Filtered
+        | ModelError::Rejected { .. } => {
             model(StatusCode::BAD_GATEWAY, "llm_error", MODEL_FAILED, text).not_to_be_repeated()
         }
         ModelError::Unavailable { .. } | ModelError::Broken { .. } => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dispatch::request::{Detail, InputMessage, Lifetime, Opening, RequestMark, RunOptions, SubmitError};
 use dispatch::{Floor, FloorRequest};
 use domain::agent::LoopPolicy;
-use domain::{Actor, AgentSnapshot, ContentPart, Digest, MessageId, Role, Standing, Timestamp};
+use domain::{Actor, AgentSnapshot, ContentPart, Digest, Message, MessageId, Role, Standing, Timestamp, waiting_calls};
 
 use crate::OpenAiGateway;
 use crate::answer::{Manner, Source, Teller};
@@ -69,7 +69,9 @@ impl Ask {
             return Ok((Source::Nothing, self.teller(bridge)));
         }
         let mut decided = self.decide(&snapshot, &delta, &earlier).await?;
-        decided.opening.messages = input(overlay, delta.newest);
+        if let Overlay::Preface(text) = overlay {
+            decided.opening.messages.insert(0, preface(&text));
+        }
         self.run(floor, open, decided)
     }
 
@@ -153,17 +155,19 @@ impl Ask {
             opening.rewind = Some(*request);
             idempotency = None;
         }
-        let unheard = delta.said.iter().filter(|message| !texts.contains(&digest_of(message)));
-        opening.history.extend(unheard.map(|message| delta::past_user(message, Standing::Kept)));
-        let (of_history, of_session) = (delta::waiting(&opening.history), snapshot.waiting_calls());
-        let waiting = match (opening.history.is_empty(), opening.rewind) {
-            (false, _) if !of_history.is_empty() => of_history,
-            (_, Some(_)) => Vec::new(),
-            (_, None) => of_session,
+        let unheard = || delta.said.iter().filter(|message| !texts.contains(&digest_of(message)));
+        opening.messages = unheard().chain(&delta.newest).map(|message| spoken(message)).collect();
+        let waiting = match opening.history.last() {
+            Some(_) => delta::waiting(&opening.history),
+            None => waiting_calls(before(&snapshot.context, opening.rewind)),
         };
         opening.returns = delta.returns(&waiting, &bridge)?;
-        opening.mark =
-            Some(RequestMark { text: delta.newest.map(digest_of), body: Some(self.repeatable.body), idempotency });
+        opening.mark = Some(RequestMark {
+            said: unheard().map(|message| digest_of(message)).collect(),
+            text: delta.newest.map(digest_of),
+            body: Some(self.repeatable.body),
+            idempotency,
+        });
         Ok(Decided { opening, bridge })
     }
 
@@ -209,20 +213,25 @@ impl Ask {
     }
 }
 
+/// The context up to the message that the client went back to.
+fn before(context: &[Arc<Message>], rewind: Option<MessageId>) -> &[Arc<Message>] {
+    let place = rewind.and_then(|to| context.iter().position(|message| message.id == to));
+    &context[..place.unwrap_or(context.len())]
+}
+
 fn digest_of(message: &ClientMessage) -> Digest {
     crate::session_name::text_digest(&message.text())
 }
 
-/// The new messages: a preface where one is needed, and what the user says.
-fn input(overlay: Overlay, newest: Option<&ClientMessage>) -> Vec<InputMessage> {
-    let message = |role, content: Arc<[ContentPart]>, name| InputMessage { role, content, name, otid: None };
-    let mut messages = Vec::new();
-    if let Overlay::Preface(text) = overlay {
-        let text = format!("{PREFACE}\n\n{text}");
-        messages.push(message(Role::System, Arc::new([ContentPart::text(text)]), None));
-    }
-    messages.extend(newest.map(|newest| message(Role::User, newest.content.clone(), newest.name.clone())));
-    messages
+/// A system text that could not be kept as a block.
+fn preface(text: &str) -> InputMessage {
+    let content = Arc::new([ContentPart::text(format!("{PREFACE}\n\n{text}"))]);
+    InputMessage { role: Role::System, content, name: None, otid: None }
+}
+
+/// What a user says now.
+fn spoken(message: &ClientMessage) -> InputMessage {
+    InputMessage { role: Role::User, content: message.content.clone(), name: message.name.clone(), otid: None }
 }
 
 /// The moment before which a repeated request is a new one.

@@ -203,6 +203,16 @@ impl From<&RunFailure> for ApiError {
             }
             RunFailure::Store => Self::internal(),
             RunFailure::BadReply(_) => Self::new(StatusCode::BAD_GATEWAY, "api_error", text),
+            RunFailure::BadShape(_) => Self::invalid(text, Some("response_format"), Some("invalid_json_schema")),
+            RunFailure::WrongShape(_) => {
+                let error = Self::new(StatusCode::BAD_GATEWAY, "api_error", text);
+                Self {
+                    param: Some("response_format"),
+                    code: Some("invalid_response_format"),
+                    may_retry: false,
+                    ..error
+                }
+            }
         }
     }
 }
@@ -217,7 +227,9 @@ fn model_error(error: &ModelError, text: String) -> ApiError {
             ..upstream(StatusCode::TOO_MANY_REQUESTS)
         },
         ModelError::ContextTooLong { .. } => ApiError::invalid(text, Some("messages"), Some("context_length_exceeded")),
-        ModelError::Refused { .. } => ApiError::invalid(text, Some("messages"), Some("content_policy_violation")),
+        ModelError::Refused { .. } | ModelError::Filtered => {
+            ApiError::invalid(text, Some("messages"), Some("content_policy_violation"))
+        }
         // The key that failed is the operator's, not the one that this client sent.
         ModelError::Unauthorized { .. } | ModelError::Rejected { .. } => {
             ApiError { may_retry: false, ..upstream(StatusCode::BAD_GATEWAY) }

@@ -4,9 +4,11 @@
 //! here may do IO, read a clock, iterate a `HashMap`, or know a vendor's name (but for the table of vocabularies in
 //! `tokens`); times come from the caller.
 
+pub mod answer_shape;
 pub mod base_prompts;
 pub mod block_descriptions;
 pub mod budget;
+pub mod client_tools;
 pub mod compaction;
 pub mod context_overview;
 pub mod directories;

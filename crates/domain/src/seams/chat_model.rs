@@ -149,6 +149,9 @@ pub enum ModelError {
     /// Ask something else.
     #[error("the model's provider refused the content: {detail}")]
     Refused { detail: String },
+    /// Ask something else: the answer was begun and the provider's filter stopped it.
+    #[error("the model's provider filtered the answer")]
+    Filtered,
     /// Check the key.
     #[error("the model's provider did not accept the credentials: {detail}")]
     Unauthorized { detail: String },
@@ -168,9 +171,11 @@ impl ModelError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::RateLimited { .. } | Self::Unavailable { .. } | Self::Broken { .. } => true,
-            Self::ContextTooLong { .. } | Self::Refused { .. } | Self::Unauthorized { .. } | Self::Rejected { .. } => {
-                false
-            }
+            Self::ContextTooLong { .. }
+            | Self::Refused { .. }
+            | Self::Filtered
+            | Self::Unauthorized { .. }
+            | Self::Rejected { .. } => false,
         }
     }
 }

@@ -9,8 +9,9 @@ pub(crate) mod whole;
 
 use std::sync::Arc;
 
-use dispatch::events::{Finished, RunEvent};
+use dispatch::events::{Finished, RunEvent, RunFailure};
 use dispatch::request::RunHandle;
+use domain::seams::chat_model::ModelError;
 use domain::{Message, StopReason};
 
 pub(crate) use teller::Teller;
@@ -68,6 +69,9 @@ impl Finish {
 
 /// How a run's end is told: one table for streams and whole answers. `spoke`: the agent said something.
 pub(crate) fn finish(finished: &Finished, spoke: bool) -> Result<Finish, ApiError> {
+    if let Some(RunFailure::Model(ModelError::Filtered)) = &finished.failure {
+        return Ok(Finish::ContentFilter);
+    }
     if let Some(failure) = &finished.failure {
         let error = ApiError::from(failure);
         return Err(if finished.step_count > 0 { error.not_to_be_repeated() } else { error });

@@ -148,6 +148,7 @@ mod tests {
 
     fn name(error: &ModelError) -> &'static str {
         match error {
+            ModelError::Filtered => "filtered",
             ModelError::RateLimited { .. } => "RateLimited",
             ModelError::ContextTooLong { .. } => "ContextTooLong",
             ModelError::Refused { .. } => "Refused",

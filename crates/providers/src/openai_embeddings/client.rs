@@ -185,6 +185,7 @@ fn final_error(error: AskError) -> EmbedError {
 
 fn by_remedy(error: ModelError) -> AskError {
     match error {
+        ModelError::Filtered => AskError::Other(EmbedError::Rejected { detail: error.to_string() }),
         ModelError::ContextTooLong { detail } => AskError::TooLong { detail },
         ModelError::RateLimited { detail, .. } | ModelError::Unavailable { detail } => unavailable(detail),
         ModelError::Unauthorized { detail } | ModelError::Refused { detail } | ModelError::Rejected { detail } => {
