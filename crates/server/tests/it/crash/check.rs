@@ -52,13 +52,23 @@ async fn check_agent(store: &Store, owner: OrganizationId, agent: &Arc<Agent>) -
     let filter = MessageFilter { ascending: true, ..MessageFilter::newest(agent.id, ALL) };
     let messages = store.messages(owner, &filter).await?;
     ensure!(messages.windows(2).all(|pair| pair[0].sequence_id < pair[1].sequence_id), "out of order");
-    let snapshot = store.snapshot(owner, agent.id, agent.default_conversation).await?;
-    let context: Vec<_> = snapshot.context.iter().map(|message| message.id).collect();
-    let all: Vec<_> = messages.iter().map(|message| message.id).collect();
-    ensure!(context == all, "the context list and the messages differ");
-    ensure!(messages.first().is_some_and(|message| message.role == Role::System), "no system message");
     check_runs(store, owner, &messages).await?;
-    let exchanges = exchanges(&messages[1..])?;
+    let mut found = Exchanges::new();
+    // A chat through OpenAI's door is a conversation of its own.
+    let conversations: BTreeSet<_> = messages.iter().map(|message| message.conversation).collect();
+    for conversation in conversations {
+        let said: Vec<_> = messages.iter().filter(|message| message.conversation == conversation).cloned().collect();
+        let snapshot = store.snapshot(owner, agent.id, conversation).await?;
+        let context: Vec<_> = snapshot.context.iter().map(|message| message.id).collect();
+        let all: Vec<_> = said.iter().map(|message| message.id).collect();
+        ensure!(context == all, "the context list and the messages differ");
+        ensure!(said.first().is_some_and(|message| message.role == Role::System), "no system message");
+        for (mark, kept) in exchanges(&said[1..])? {
+            ensure!(found.insert(mark.clone(), kept).is_none(), "{mark} is stored twice");
+        }
+    }
+    let exchanges = found;
+    let snapshot = store.snapshot(owner, agent.id, agent.default_conversation).await?;
     if let Some(human) = snapshot.memory.by_label("human") {
         let notes: Vec<&str> = human.value().lines().filter_map(|line| line.strip_prefix("note ")).collect();
         let wanted: BTreeSet<&str> = exchanges.keys().map(String::as_str).collect();
