@@ -58,21 +58,27 @@ impl Ask {
             let bridge = self.bridge(&snapshot);
             return Ok((Source::Earlier { messages, finished }, self.teller(bridge)));
         }
-        let system = delta::system_text(&self.request.messages);
-        let now = (self.door.clock)();
-        let refresh = Refresh { store: self.store(), actor: self.actor, snapshot: &snapshot, now };
-        let overlay = refresh.apply(&mut open.session, &system, self.answerer.mode).await?;
-        self.door.sessions.keep(open.clone());
         let delta = Delta::of(&self.request);
         if delta.is_empty() {
+            self.refresh(&mut open, &snapshot).await?;
             let bridge = self.bridge(&snapshot);
             return Ok((Source::Nothing, self.teller(bridge)));
         }
+        // A request that is refused must not have changed the session's prompt, so this comes before.
         let mut decided = self.decide(&snapshot, &delta, &earlier).await?;
-        if let Overlay::Preface(text) = overlay {
+        if let Overlay::Preface(text) = self.refresh(&mut open, &snapshot).await? {
             decided.opening.messages.insert(0, preface(&text));
         }
         self.run(floor, open, decided)
+    }
+
+    /// Gives the session the system text and the mode of this request.
+    async fn refresh(&self, open: &mut OpenSession, snapshot: &AgentSnapshot) -> Result<Overlay, ApiError> {
+        let system = delta::system_text(&self.request.messages);
+        let refresh = Refresh { store: self.store(), actor: self.actor, snapshot, now: (self.door.clock)() };
+        let overlay = refresh.apply(&mut open.session, &system, self.answerer.mode).await?;
+        self.door.sessions.keep(open.clone());
+        Ok(overlay)
     }
 
     fn store(&self) -> &storage::Store {
