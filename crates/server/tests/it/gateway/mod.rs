@@ -1,6 +1,7 @@
 //! OpenAI's door as its clients use it: sessions, people, tools, edits, repetitions and hang-ups, against the real
 //! binary and in view of what the vendor is sent.
 
+mod aliases;
 mod history;
 mod overlay;
 mod people;
