@@ -23,7 +23,7 @@ mod wire;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use dispatch::Dispatcher;
 use domain::Timestamp;
 use retrieval::embed::Embedders;
@@ -54,12 +54,28 @@ impl OpenAiGateway {
     }
 }
 
-/// The routes of this door.
+/// What stands before every route: clients differ in what they take for the base URL. Longest first.
+pub const PREFIXES: [&str; 3] = ["/openai/v1", "/v1", ""];
+
+/// The prefix whose list of models with a slash behind it is Letta's.
+const LETTA: &str = "/v1";
+
+/// The routes of this door, each under every prefix.
 pub fn routes() -> Router<OpenAiGateway> {
-    Router::new()
-        .route("/v1/chat/completions", post(routes::chat_completions::create))
-        .route("/v1/embeddings", post(routes::embeddings::create))
-        .route("/v1/models", get(routes::models::list))
-        .route("/v1/models/{*model}", get(routes::models::retrieve))
-        .route("/debug/sessions", get(routes::debug_sessions::list))
+    let paths: [(&str, MethodRouter<OpenAiGateway>); 4] = [
+        ("/chat/completions", post(routes::chat_completions::create)),
+        ("/embeddings", post(routes::embeddings::create)),
+        ("/models", get(routes::models::list)),
+        ("/models/{*model}", get(routes::models::retrieve)),
+    ];
+    let mut router = Router::new().route("/debug/sessions", get(routes::debug_sessions::list));
+    for prefix in PREFIXES {
+        for (path, methods) in &paths {
+            router = router.route(&format!("{prefix}{path}"), methods.clone());
+        }
+        if prefix != LETTA {
+            router = router.route(&format!("{prefix}/models/"), get(routes::models::list));
+        }
+    }
+    router
 }
