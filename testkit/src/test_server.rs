@@ -27,12 +27,13 @@ pub struct ServerSetup {
     binary: PathBuf,
     arguments: Vec<OsString>,
     environment: BTreeMap<String, String>,
+    listens_as_configured: bool,
 }
 
 impl ServerSetup {
     /// The server at `binary`, which a test of the server's crate knows as `env!("CARGO_BIN_EXE_librarian")`.
     pub fn new(binary: impl Into<PathBuf>) -> Self {
-        Self { binary: binary.into(), arguments: Vec::new(), environment: BTreeMap::new() }
+        Self { binary: binary.into(), arguments: Vec::new(), environment: BTreeMap::new(), listens_as_configured: false }
     }
 
     /// One more environment variable.
@@ -41,10 +42,15 @@ impl ServerSetup {
         self
     }
 
-    /// One more argument after `serve --port 0 --data-dir …`.
+    /// One more argument after `serve --data-dir …`.
     pub fn arg(mut self, argument: impl Into<OsString>) -> Self {
         self.arguments.push(argument.into());
         self
+    }
+
+    /// Where to listen is left to the configuration file. The first address in it must answer health checks.
+    pub fn listens_as_configured(self) -> Self {
+        Self { listens_as_configured: true, ..self }
     }
 
     /// `vendor` as the server's OpenAI.
@@ -84,6 +90,11 @@ impl TestServer {
     /// The directory that survives restarts.
     pub fn data_dir(&self) -> PathBuf {
         self.directory.path().join("data")
+    }
+
+    /// Every address that the server said it listens on, in its order.
+    pub fn urls(&self) -> Vec<String> {
+        urls(&self.stdout())
     }
 
     /// The process id, if it runs.
@@ -171,7 +182,10 @@ impl TestServer {
     async fn launch(&mut self) -> Result<()> {
         self.starts += 1;
         let mut command = self.clean_command();
-        command.args(["serve", "--port", "0", "--data-dir"]).arg(self.data_dir()).args(&self.setup.arguments);
+        command.args(["serve", "--data-dir"]).arg(self.data_dir()).args(&self.setup.arguments);
+        if !self.setup.listens_as_configured {
+            command.args(["--port", "0"]);
+        }
         command.stdout(File::create(self.log_path("stdout"))?).stderr(File::create(self.log_path("stderr"))?);
         self.child = Some(command.spawn().with_context(|| format!("{} did not start", self.setup.binary.display()))?);
         match tokio::time::timeout(PATIENCE, self.become_ready()).await {
@@ -228,14 +242,22 @@ fn read_lossy(path: &Path) -> String {
     fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
 
-/// The first `http://host:port` in complete lines of `text`, so that half a port is never taken for a whole one.
+/// The first of [`urls`].
 fn first_url(text: &str) -> Option<String> {
-    let complete = &text[..=text.rfind('\n')?];
-    let start = complete.find("http://")?;
-    let scheme_end = start + "http://".len();
+    urls(text).into_iter().next()
+}
+
+/// Every `http://host:port` in complete lines of `text`, so that half a port is never taken for a whole one.
+fn urls(text: &str) -> Vec<String> {
+    let Some(end) = text.rfind('\n') else { return Vec::new() };
     let is_authority = |letter: char| letter.is_ascii_alphanumeric() || ".:[]-".contains(letter);
-    let length = complete[scheme_end..].find(|letter| !is_authority(letter))?;
-    Some(complete[start..scheme_end + length].trim_end_matches(['.', ':']).to_owned())
+    let after_schemes = text[..=end].split("http://").skip(1);
+    after_schemes
+        .map(|rest| {
+            let authority = &rest[..rest.find(|letter| !is_authority(letter)).unwrap_or(rest.len())];
+            format!("http://{}", authority.trim_end_matches(['.', ':']))
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+
 /// How an agent is to answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// It decides by itself, in its reasoning.
     #[default]
@@ -15,7 +18,8 @@ pub enum Mode {
 }
 
 /// Whether what one person tells the agent may reach another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MemoryScope {
     /// Every person has a block `human` and a past of their own.
     #[default]
@@ -25,7 +29,8 @@ pub enum MemoryScope {
 }
 
 /// How private reasoning is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ReasoningShown {
     #[default]
     Off,
@@ -38,7 +43,8 @@ pub enum ReasoningShown {
 }
 
 /// Whether doubled escapes in a model's words are undone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Unescape {
     #[default]
     Off,

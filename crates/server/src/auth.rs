@@ -13,12 +13,10 @@ use domain::Actor;
 use http::{HeaderMap, Method, header};
 
 use crate::config::Config;
-use crate::dialect::{Dialect, Refusal};
+use crate::dialect::Refusal;
+use crate::door::Door;
 use crate::hosts::AllowedHosts;
 use crate::secret::Secret;
-
-/// Paths that say only that the server is up, so that a watchdog needs no key.
-const OPEN_PATHS: [&str; 3] = ["/health", "/v1/health", "/v1/health/"];
 
 /// Letta's own header for the key.
 const BARE_PASSWORD: &str = "x-bare-password";
@@ -58,13 +56,18 @@ impl Gate {
     pub(crate) fn admit(&self, method: &Method, uri: &http::Uri, headers: &HeaderMap) -> Result<Actor, Refusal> {
         self.hosts.check(uri, headers)?;
         let only_looks = matches!(*method, Method::GET | Method::HEAD);
-        let open = match Dialect::of_path(uri.path()) {
-            Dialect::Console => false,
-            Dialect::Letta | Dialect::OpenAi => {
-                self.policy == KeyPolicy::Open || (only_looks && OPEN_PATHS.contains(&uri.path()))
-            }
+        let open = match Door::of_path(uri.path()) {
+            Door::Console => false,
+            // A watchdog needs no key: health says only that the server is up.
+            Door::Health => self.policy == KeyPolicy::Open || only_looks,
+            Door::OpenAi | Door::Letta | Door::Metrics | Door::Debug => self.policy == KeyPolicy::Open,
         };
         if open || self.holds_key(headers) { Ok(Actor::default_user()) } else { Err(Refusal::Unauthorized) }
+    }
+
+    /// Whether the request is meant for this server and comes from no foreign page, whoever sent it.
+    pub(crate) fn check_sender(&self, uri: &http::Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+        self.hosts.check(uri, headers)
     }
 
     fn holds_key(&self, headers: &HeaderMap) -> bool {
@@ -91,8 +94,8 @@ pub(crate) fn check_exposure(address: SocketAddr, api_key: Option<&Secret>) -> a
         return Ok(());
     }
     anyhow::bail!(
-        "listening on {} would let anybody on the network in: set LIBRARIAN_API_KEY to a long random text, or use \
-         --host 127.0.0.1",
+        "listening on {} would let anybody on the network in: set LIBRARIAN_API_KEY to a long random text, or listen \
+         on 127.0.0.1 only",
         address.ip()
     )
 }

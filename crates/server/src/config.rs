@@ -6,16 +6,23 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail, ensure};
 use domain::ModelHandle;
+use openai_gateway::config::GatewayConfig;
 use providers::ProviderConfig;
 
-use crate::config_file::{ConfigFile, ProviderSection};
+use crate::config_file::{ConfigFile, LimitsSection, ProviderSection, ServerSection};
+use crate::cors::origin_fault;
+use crate::gateway_config::gateway_config;
+use crate::listen::{Listen, listens, preferred};
+use crate::request_body::{MIB, USUAL_LIMIT};
 use crate::secret::Secret;
 
 /// Where we listen unless told otherwise.
 const DEFAULT_HOST: &str = "127.0.0.1";
 const DEFAULT_PORT: u16 = 8283;
+/// MiB that the operator may allow a request's body; all of it is held in memory.
+const MAX_BODY_MIB: usize = 256;
 /// The name of the file that is read from the data directory if it is there.
 pub(crate) const CONFIG_FILE: &str = "librarian.toml";
 
@@ -53,6 +60,8 @@ pub(crate) enum LogFormat {
 pub(crate) struct Config {
     pub(crate) host: String,
     pub(crate) port: u16,
+    /// What was written about listening at several addresses; where nothing was, `host` and `port` count.
+    pub(crate) listen: Vec<Listen>,
     pub(crate) data_dir: PathBuf,
     /// The file that was read, if there was one.
     pub(crate) file: Option<PathBuf>,
@@ -63,6 +72,10 @@ pub(crate) struct Config {
     pub(crate) model: Option<ModelHandle>,
     pub(crate) providers: Vec<ProviderConfig>,
     pub(crate) discover_local: bool,
+    /// What the operator decided about OpenAI's door.
+    pub(crate) gateway: GatewayConfig,
+    /// Bytes that a request's body may have.
+    pub(crate) body_limit: usize,
     /// A filter of log lines, where one was given.
     pub(crate) log: Option<String>,
     pub(crate) log_format: LogFormat,
@@ -83,6 +96,7 @@ impl Config {
         let data_dir = data_dir(place, environment)?;
         let (file, settings) = config_file(place, &data_dir, environment)?;
         let server = settings.server;
+        let listen = listens(settings.listen, elsewhere(serve, &server, environment))?;
         let port = match environment("LIBRARIAN_PORT") {
             Some(text) => Some(text.parse().map_err(|_| anyhow!("LIBRARIAN_PORT must be 0 to 65535, not `{text}`"))?),
             None => None,
@@ -91,20 +105,24 @@ impl Config {
             Some(key) => Some(Secret::new(key).map_err(|fault| anyhow!("LIBRARIAN_API_KEY {fault}"))?),
             None => server.api_key.map(Secret::new).transpose().map_err(|fault| anyhow!("[server] api_key {fault}"))?,
         };
+        let gateway = gateway_config(&settings.gateway, settings.alias, settings.unescape, environment)?;
         let model = environment("LIBRARIAN_MODEL").map(|model| ("LIBRARIAN_MODEL", model));
         let model = model.or(settings.model.default.map(|model| ("[model] default", model)));
         let model = model.map(|(source, text)| ModelHandle::parse(&text).context(source)).transpose()?;
         Ok(Self {
             host: serve.host.clone().or(environment("LIBRARIAN_HOST")).or(server.host).unwrap_or(DEFAULT_HOST.into()),
             port: serve.port.or(port).or(server.port).unwrap_or(DEFAULT_PORT),
+            listen,
             data_dir,
             file,
             api_key,
             allowed_hosts: server.allowed_hosts,
-            allowed_origins: server.allowed_origins,
+            allowed_origins: origins(server.allowed_origins)?,
             model,
             providers: provider_configs(settings.providers, environment)?,
             discover_local: settings.model.discover_local.unwrap_or(true),
+            gateway,
+            body_limit: body_limit(&settings.limits)?,
             log: environment("LIBRARIAN_LOG"),
             log_format: log_format(environment)?,
         })
@@ -113,13 +131,39 @@ impl Config {
     /// The address to listen on. Names are looked up; IPv4 is preferred where a name has both, as clients do.
     pub(crate) fn address(&self) -> anyhow::Result<SocketAddr> {
         let bare = self.host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(&self.host);
-        let addresses: Vec<_> = (bare, self.port)
+        let addresses = (bare, self.port)
             .to_socket_addrs()
-            .with_context(|| format!("`{}` is not an address of this machine: try --host 127.0.0.1", self.host))?
-            .collect();
-        let first = addresses.iter().find(|address| address.is_ipv4()).or(addresses.first()).copied();
-        first.ok_or_else(|| anyhow!("`{}` has no address: try --host 127.0.0.1", self.host))
+            .with_context(|| format!("`{}` is not an address of this machine: try --host 127.0.0.1", self.host))?;
+        preferred(addresses).ok_or_else(|| anyhow!("`{}` has no address: try --host 127.0.0.1", self.host))
     }
+}
+
+/// The setting that says where to listen, if one was given. It would contradict `[[listen]]`.
+fn elsewhere(serve: &ServeFlags, server: &ServerSection, environment: Environment<'_>) -> Option<&'static str> {
+    let given = [
+        ("--host", serve.host.is_some()),
+        ("--port", serve.port.is_some()),
+        ("LIBRARIAN_HOST", environment("LIBRARIAN_HOST").is_some()),
+        ("LIBRARIAN_PORT", environment("LIBRARIAN_PORT").is_some()),
+        ("[server] host", server.host.is_some()),
+        ("[server] port", server.port.is_some()),
+    ];
+    given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
+}
+
+fn origins(origins: Vec<String>) -> anyhow::Result<Vec<String>> {
+    for origin in &origins {
+        if let Some(fault) = origin_fault(origin) {
+            bail!("[server] allowed_origins has `{}`, which is no origin: {fault}", origin.escape_debug());
+        }
+    }
+    Ok(origins)
+}
+
+fn body_limit(limits: &LimitsSection) -> anyhow::Result<usize> {
+    let Some(mib) = limits.body_mib else { return Ok(USUAL_LIMIT) };
+    ensure!((1..=MAX_BODY_MIB).contains(&mib), "[limits] body_mib must be 1 to {MAX_BODY_MIB}, not {mib}");
+    Ok(mib * MIB)
 }
 
 /// The directory that holds everything.

@@ -8,6 +8,9 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use serde::Deserialize;
 
+use crate::gateway_config::{AliasSection, GatewaySection, UnescapeSection};
+use crate::listen::ListenSection;
+
 /// Everything that the file may say.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,6 +21,16 @@ pub(crate) struct ConfigFile {
     pub(crate) model: ModelSection,
     #[serde(default)]
     pub(crate) providers: Vec<ProviderSection>,
+    #[serde(default)]
+    pub(crate) listen: Vec<ListenSection>,
+    #[serde(default)]
+    pub(crate) limits: LimitsSection,
+    #[serde(default)]
+    pub(crate) gateway: GatewaySection,
+    #[serde(default)]
+    pub(crate) alias: Vec<AliasSection>,
+    #[serde(default)]
+    pub(crate) unescape: Vec<UnescapeSection>,
 }
 
 /// `[server]`
@@ -40,6 +53,14 @@ pub(crate) struct ModelSection {
     pub(crate) default: Option<String>,
     /// Whether an Ollama or LM Studio on its usual local port is looked for; true unless said otherwise.
     pub(crate) discover_local: Option<bool>,
+}
+
+/// `[limits]`
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LimitsSection {
+    /// MiB that the body of a request may have.
+    pub(crate) body_mib: Option<usize>,
 }
 
 /// `[[providers]]`
@@ -99,7 +120,7 @@ mod tests {
                 "line 2: unknown field `api_kye`, expected one of `host`, `port`, `api_key`, `allowed_hosts`, `allowed_origins`"
             ],
         );
-        check("[sevrer]\n", &expect!["line 1: unknown field `sevrer`, expected one of `server`, `model`, `providers`"]);
+        check("[sevrer]\n", &expect!["line 1: unknown field `sevrer`, expected one of `server`, `model`, `providers`, `listen`, `limits`, `gateway`, `alias`, `unescape`"]);
         check("[server]\nport = 70000\n", &expect!["line 2: invalid value: integer `70000`, expected u16"]);
         check("[server]\napi_key = \"sk-very-secret\n", &expect![[r#"line 2: invalid basic string, expected `"`"#]]);
         check("[[providers]]\nname = \"x\"\n", &expect!["line 1: missing field `base_url`"]);

@@ -107,6 +107,36 @@ fn the_data_directory_is_the_platforms() {
 }
 
 #[test]
+fn one_setting_says_where_to_listen() {
+    let listen = "[[listen]]\naddress = \"127.0.0.1:1\"\ndoors = [\"openai\"]\n";
+    let listeners = Case::new().file(listen).load().unwrap().listeners().unwrap();
+    assert_eq!(listeners.len(), 1);
+    assert_eq!((listeners[0].address.port(), listeners[0].doors.names()), (1, "openai".to_owned()));
+    let usual = Case::new().load().unwrap().listeners().unwrap();
+    assert!(usual.len() == 1 && usual[0].address.port() == DEFAULT_PORT && usual[0].doors.has_all());
+    let both = expect!["LIBRARIAN_PORT and [[listen]] both say where to listen: keep one of them"];
+    Case::new().file(listen).variable("LIBRARIAN_PORT", "2").check(&both);
+    Case::new()
+        .file(&format!("[server]\nhost = \"::1\"\n{listen}"))
+        .check(&expect!["[server] host and [[listen]] both say where to listen: keep one of them"]);
+    let mut case = Case::new().file(listen);
+    case.serve.host = Some("localhost".to_owned());
+    case.check(&expect!["--host and [[listen]] both say where to listen: keep one of them"]);
+    let wrong = Case::new().file(&listen.replace("127.0.0.1:1", "127.0.0.1"));
+    let error = format!("{:#}", wrong.load().unwrap().listeners().unwrap_err());
+    assert!(error.contains("write one as 127.0.0.1:8080"), "{error}");
+}
+
+#[test]
+fn pages_and_bodies_are_checked() {
+    Case::new().file("[server]\nallowed_origins = [\"*\"]\n").check(&expect!["[server] allowed_origins has `*`, which is no origin: write scheme and host, as https://ui.home.example"]);
+    Case::new().file("[limits]\nbody_mib = 0\n").check(&expect!["[limits] body_mib must be 1 to 256, not 0"]);
+    Case::new().file("[limits]\nbody_mib = 257\n").check(&expect!["[limits] body_mib must be 1 to 256, not 257"]);
+    assert_eq!(Case::new().file("[limits]\nbody_mib = 32\n").load().unwrap().body_limit, 32 * MIB);
+    assert_eq!(Case::new().load().unwrap().body_limit, USUAL_LIMIT);
+}
+
+#[test]
 fn names_become_addresses() {
     let mut case = Case::new();
     for (host, address) in

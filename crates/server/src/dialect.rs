@@ -1,12 +1,15 @@
 //! In which words a refusal is told: each door has its own shape of errors.
 //!
-//! This is the only place that knows which path belongs to which door. It holds errors of the house itself (no such
-//! route, no key, too large); what goes wrong behind a door is told by that door.
+//! It holds errors of the house itself (no such route, no key, too large); what goes wrong behind a door is told by
+//! that door.
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde_json::json;
+
+use crate::door::Door;
+use crate::request_body::MIB;
 
 /// Whose shape of errors a client expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,41 +20,10 @@ pub(crate) enum Dialect {
 }
 
 impl Dialect {
-    /// The dialect of the door that `path` belongs to. What belongs to none is answered as Letta would.
+    /// The dialect of the door that `path` leads to. What belongs to none is answered as Letta would.
     pub(crate) fn of_path(path: &str) -> Self {
-        match path {
-            // Letta lists its models at paths that differ from OpenAI's only by the slash or by a name.
-            "/v1/models/" | "/v1/models/embedding" | "/v1/models/embedding/" => Self::Letta,
-            _ if begins_with(path, CONSOLE) => Self::Console,
-            _ if OPENAI_ONLY.iter().any(|start| begins_with(path, start)) => Self::OpenAi,
-            _ => Self::Letta,
-        }
+        Door::of_path(path).dialect()
     }
-}
-
-/// Where our own command line and web page come in.
-const CONSOLE: &str = "/console";
-
-/// What OpenAI's clients ask for and Letta's never do, whether it is offered or not.
-const OPENAI_ONLY: [&str; 13] = [
-    "/v1/chat",
-    "/v1/completions",
-    "/v1/embeddings",
-    "/v1/models",
-    "/v1/responses",
-    "/v1/files",
-    "/v1/batches",
-    "/v1/images",
-    "/v1/audio",
-    "/v1/moderations",
-    "/v1/assistants",
-    "/v1/threads",
-    "/v1/vector_stores",
-];
-
-/// Whether `path` is `start` or lies under it.
-fn begins_with(path: &str, start: &str) -> bool {
-    path.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Why a request was not let through to a door.
@@ -121,7 +93,11 @@ impl Refusal {
             Self::NotFound => "Not Found".to_owned(),
             Self::MethodNotAllowed => "Method Not Allowed".to_owned(),
             Self::TooLarge { limit } => {
-                format!("the request body is larger than the limit of {limit} bytes: send less in one request")
+                let limit = limit / MIB;
+                format!(
+                    "the request body is larger than the limit of {limit} MiB: send less in one request, or raise \
+                     `body_mib` in the section [limits] of librarian.toml"
+                )
             }
             Self::TooSlow => "the request body did not arrive in time: send it again".to_owned(),
             Self::CutBody => "the request body ended early: send it again".to_owned(),
@@ -193,28 +169,6 @@ impl Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_path_tells_the_dialect() {
-        for (path, dialect) in [
-            ("/v1/chat/completions", Dialect::OpenAi),
-            ("/v1/models", Dialect::OpenAi),
-            ("/v1/models/librarian", Dialect::OpenAi),
-            ("/v1/responses", Dialect::OpenAi),
-            ("/v1/chatter", Dialect::Letta),
-            ("/v1/models/", Dialect::Letta),
-            ("/v1/models/embedding", Dialect::Letta),
-            ("/v1/embeddings", Dialect::OpenAi),
-            ("/v1/agents/", Dialect::Letta),
-            ("/health", Dialect::Letta),
-            ("/console", Dialect::Console),
-            ("/console/v1/backup", Dialect::Console),
-            ("/consoles", Dialect::Letta),
-            ("/", Dialect::Letta),
-        ] {
-            assert_eq!(Dialect::of_path(path), dialect, "{path}");
-        }
-    }
 
     #[test]
     fn a_missing_key_names_the_scheme() {

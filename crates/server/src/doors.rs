@@ -1,4 +1,4 @@
-//! Doors that are open: a listener, its connections, and the rooms behind them.
+//! Doors that are open: the listeners, their connections, and the rooms behind them.
 //!
 //! The same doors serve `librarian serve` and a command that finds no server running and opens them for itself.
 
@@ -18,11 +18,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::auth::{Gate, check_exposure};
 use crate::background::Background;
 use crate::config::Config;
-use crate::data_dir::OwnedDirectory;
-use crate::router::router;
+use crate::cors::Cors;
+use crate::data_dir::{OwnedDirectory, reachable};
+use crate::door::OpenDoors;
+use crate::listen::Listener;
+use crate::router::{Entrance, behind, doors};
 use crate::wiring::House;
 
-/// Connections that may be open at once; others wait to be accepted.
+/// Connections that may be open at once at one address; others wait to be accepted.
 const MAX_CONNECTIONS: usize = 4096;
 /// How long a client may take to send its headers.
 const HEADER_TIME: Duration = Duration::from_secs(30);
@@ -36,7 +39,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// For whom the doors are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Audience {
-    /// Clients, on the address and with the key that the operator chose.
+    /// Clients, on the addresses and with the key that the operator chose.
     Clients,
     /// Only the command that opened them, and others of the same person.
     ThisCommand,
@@ -45,6 +48,9 @@ pub(crate) enum Audience {
 /// Open doors. Closing them lets running steps finish.
 pub(crate) struct Doors {
     pub(crate) house: House,
+    /// Where clients come in.
+    pub(crate) listeners: Vec<Listener>,
+    /// Where commands of the same person come in: at one of the listeners, or at an address of their own.
     pub(crate) address: SocketAddr,
     background: Background,
     directory: OwnedDirectory,
@@ -57,32 +63,44 @@ impl Doors {
         mut directory: OwnedDirectory,
         audience: Audience,
     ) -> anyhow::Result<Self> {
-        let wanted = match audience {
-            Audience::Clients => config.address()?,
-            Audience::ThisCommand => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        };
+        let mut bound = Vec::new();
         if audience == Audience::Clients {
-            check_exposure(wanted, config.api_key.as_ref())?;
+            for listener in config.listeners()? {
+                check_exposure(listener.address, config.api_key.as_ref())?;
+                bound.push(bind(listener).await?);
+            }
         }
-        let listener = TcpListener::bind(wanted)
-            .await
-            .with_context(|| format!("can't listen on {wanted}: choose another address with --host or --port"))?;
-        let address = listener.local_addr().context("the listener has no address")?;
+        let own = if commands_address(&bound).is_some() {
+            None
+        } else {
+            let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+            Some(bind(Listener { address: loopback, doors: OpenDoors::all() }).await?)
+        };
+        let address = commands_address(&bound).or(own.as_ref().map(|(_, listener)| listener.address));
+        let address = address.context("no listener is open to commands")?;
         let house = House::open(config, &directory).await?;
         directory.announce(address)?;
-        let gate = match audience {
-            Audience::Clients => Gate::of_server(config, address.ip(), directory.secret()),
-            Audience::ThisCommand => Gate::of_command(address.ip(), directory.secret()),
-        };
         let background = Background::default();
-        background.spawn(accept(listener, router(&house, gate), background.clone()));
+        let rooms = doors(&house, config.gateway.clone());
+        let listeners: Vec<Listener> = bound.iter().map(|(_, listener)| listener.clone()).collect();
+        for (socket, Listener { address, doors }) in bound {
+            let gate = Gate::of_server(config, address.ip(), directory.secret());
+            let cors = Cors::new(&config.allowed_origins);
+            let entrance = Entrance { gate, doors, cors, body_limit: config.body_limit };
+            background.spawn(accept(socket, behind(rooms.clone(), entrance), background.clone()));
+        }
+        if let Some((socket, Listener { address, doors })) = own {
+            let gate = Gate::of_command(address.ip(), directory.secret());
+            let entrance = Entrance { gate, doors, cors: Cors::default(), body_limit: config.body_limit };
+            background.spawn(accept(socket, behind(rooms, entrance), background.clone()));
+        }
         let models = house.models.clone();
         background.spawn_until_closing(async move { models.discover().await });
         if audience == Audience::Clients {
             let search = house.search.clone();
             background.spawn_until_closing(async move { search.keep_up().await });
         }
-        Ok(Self { house, address, background, directory })
+        Ok(Self { house, listeners, address, background, directory })
     }
 
     /// The data directory behind the doors.
@@ -99,6 +117,25 @@ impl Doors {
         }
         self.house.store.close().await;
     }
+}
+
+/// Listens where it was wanted; a port of 0 is a real one afterwards.
+async fn bind(wanted: Listener) -> anyhow::Result<(TcpListener, Listener)> {
+    let socket = TcpListener::bind(wanted.address).await.with_context(|| {
+        format!(
+            "can't listen on {}: choose another address with --host or --port, or in [[listen]] of librarian.toml",
+            wanted.address
+        )
+    })?;
+    let address = socket.local_addr().context("the listener has no address")?;
+    Ok((socket, Listener { address, ..wanted }))
+}
+
+/// Where commands of this machine are served, if anywhere; what stays inside the machine is preferred.
+fn commands_address(bound: &[(TcpListener, Listener)]) -> Option<SocketAddr> {
+    let fit = || bound.iter().map(|(_, listener)| listener).filter(|listener| listener.doors.serve_commands());
+    let inside = fit().find(|listener| reachable(listener.address).ip().is_loopback());
+    inside.or(fit().next()).map(|listener| listener.address)
 }
 
 /// Accepts connections until the doors close.

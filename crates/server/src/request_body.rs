@@ -10,12 +10,14 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use crate::dialect::Refusal;
 
-/// Bytes that a body may have.
-pub(crate) const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
+/// What the operator counts bodies in.
+pub(crate) const MIB: usize = 1024 * 1024;
+/// Bytes that a body may have unless the operator says otherwise.
+pub(crate) const USUAL_LIMIT: usize = 8 * MIB;
 /// How long a body may take to arrive.
 const MAX_BODY_TIME: Duration = Duration::from_secs(60);
 /// How much of a body that is too large is still taken in, and for how long.
-const DRAINED_BYTES: usize = 64 * 1024 * 1024;
+const DRAINED_BYTES: usize = 64 * MIB;
 const DRAIN_TIME: Duration = Duration::from_secs(10);
 
 /// Whether the client waits for our word before it sends its body.
@@ -25,13 +27,13 @@ pub(crate) enum Expectation {
     None,
 }
 
-/// The whole body.
-pub(crate) async fn read(mut body: Body, expectation: Expectation) -> Result<Bytes, Refusal> {
+/// The whole body, of at most `limit` bytes.
+pub(crate) async fn read(mut body: Body, expectation: Expectation, limit: usize) -> Result<Bytes, Refusal> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    if usize::try_from(body.size_hint().lower()).is_ok_and(|announced| announced <= MAX_BODY_BYTES) {
-        let collected = tokio::time::timeout(MAX_BODY_TIME, Limited::new(&mut body, MAX_BODY_BYTES).collect()).await;
+    if usize::try_from(body.size_hint().lower()).is_ok_and(|announced| announced <= limit) {
+        let collected = tokio::time::timeout(MAX_BODY_TIME, Limited::new(&mut body, limit).collect()).await;
         match collected {
             Ok(Ok(collected)) => return Ok(collected.to_bytes()),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {}
@@ -39,10 +41,10 @@ pub(crate) async fn read(mut body: Body, expectation: Expectation) -> Result<Byt
             Err(_) => return Err(Refusal::TooSlow),
         }
     } else if expectation == Expectation::Continue {
-        return Err(Refusal::TooLarge { limit: MAX_BODY_BYTES });
+        return Err(Refusal::TooLarge { limit });
     }
     drain(body).await;
-    Err(Refusal::TooLarge { limit: MAX_BODY_BYTES })
+    Err(Refusal::TooLarge { limit })
 }
 
 /// Takes in what is left of a body that is too large. Most clients look for an answer only after they sent all of
@@ -58,29 +60,31 @@ async fn drain(body: Body) {
 mod tests {
     use super::*;
 
-    async fn size(bytes: usize) -> Result<usize, Refusal> {
-        read(Body::from(vec![b'x'; bytes]), Expectation::None).await.map(|bytes| bytes.len())
+    async fn size(bytes: usize, limit: usize) -> Result<usize, Refusal> {
+        read(Body::from(vec![b'x'; bytes]), Expectation::None, limit).await.map(|bytes| bytes.len())
     }
 
     #[tokio::test]
     async fn the_limit_is_exact() {
-        assert_eq!(size(0).await, Ok(0));
-        assert_eq!(size(MAX_BODY_BYTES).await, Ok(MAX_BODY_BYTES));
-        assert_eq!(size(MAX_BODY_BYTES + 1).await, Err(Refusal::TooLarge { limit: MAX_BODY_BYTES }));
+        for limit in [MIB, USUAL_LIMIT] {
+            assert_eq!(size(0, limit).await, Ok(0));
+            assert_eq!(size(limit, limit).await, Ok(limit));
+            assert_eq!(size(limit + 1, limit).await, Err(Refusal::TooLarge { limit }));
+        }
     }
 
     #[tokio::test]
     async fn a_body_of_unknown_length_has_the_same_limit() {
-        let chunk = Bytes::from(vec![b'x'; 1024 * 1024]);
+        let chunk = Bytes::from(vec![b'x'; MIB]);
         let chunks =
             |count| futures_util::stream::iter((0..count).map(move |_| Ok::<_, std::io::Error>(chunk.clone())));
         let body = Body::from_stream(chunks(9));
-        assert_eq!(read(body, Expectation::None).await, Err(Refusal::TooLarge { limit: MAX_BODY_BYTES }));
+        assert_eq!(read(body, Expectation::None, 8 * MIB).await, Err(Refusal::TooLarge { limit: 8 * MIB }));
     }
 
     #[tokio::test]
     async fn a_cut_body_is_told_apart() {
         let cut = futures_util::stream::iter([Ok(Bytes::from("{")), Err(std::io::Error::other("cut"))]);
-        assert_eq!(read(Body::from_stream(cut), Expectation::None).await, Err(Refusal::CutBody));
+        assert_eq!(read(Body::from_stream(cut), Expectation::None, MIB).await, Err(Refusal::CutBody));
     }
 }

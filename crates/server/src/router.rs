@@ -16,10 +16,13 @@ use axum::{Json, Router};
 use domain::{Actor, Timestamp};
 use futures_util::FutureExt;
 use http::{HeaderMap, HeaderValue, header};
+use openai_gateway::config::GatewayConfig;
 use serde_json::json;
 
 use crate::auth::Gate;
+use crate::cors::Cors;
 use crate::dialect::{Dialect, Refusal};
+use crate::door::{Door, OpenDoors};
 use crate::request_body::{self, Expectation};
 use crate::wiring::House;
 
@@ -34,8 +37,18 @@ const REQUEST_ID: &str = "x-request-id";
 /// Characters of a path that a log line holds.
 const LOGGED_PATH: usize = 120;
 
-/// All doors of `house` behind `gate`.
-pub(crate) fn router(house: &House, gate: Gate) -> Router {
+/// What stands in front of the doors at one listener.
+#[derive(Debug)]
+pub(crate) struct Entrance {
+    pub(crate) gate: Gate,
+    pub(crate) doors: OpenDoors,
+    pub(crate) cors: Cors,
+    /// Bytes that a request's body may have.
+    pub(crate) body_limit: usize,
+}
+
+/// All doors of `house`. Listeners share them, with what they keep in memory.
+pub(crate) fn doors(house: &House, gateway: GatewayConfig) -> Router {
     let (dispatcher, embedders) = (&house.dispatcher, &house.embedders);
     let letta = letta_api::LettaApi {
         dispatcher: dispatcher.clone(),
@@ -44,33 +57,27 @@ pub(crate) fn router(house: &House, gate: Gate) -> Router {
         version: LETTA_VERSION,
         clock: Timestamp::now,
     };
-    let openai = openai_gateway::OpenAiGateway::new(
-        dispatcher.clone(),
-        embedders.clone(),
-        openai_gateway::config::GatewayConfig::default(),
-        Timestamp::now,
-    );
+    let openai = openai_gateway::OpenAiGateway::new(dispatcher.clone(), embedders.clone(), gateway, Timestamp::now);
     let console = console_api::ConsoleApi {
         dispatcher: house.dispatcher.clone(),
         search: house.search.clone(),
         clock: Timestamp::now,
     };
-    let doors = Router::new()
+    Router::new()
         .merge(letta_api::routes().with_state(letta))
         .merge(openai_gateway::routes().with_state(openai))
         .merge(console_api::routes().with_state(console))
-        .route("/health", get(health));
-    behind(doors, gate)
+        .route("/health", get(health))
 }
 
-/// `doors` with everything that stands in front of them.
-fn behind(doors: Router, gate: Gate) -> Router {
+/// `doors` behind an entrance.
+pub(crate) fn behind(doors: Router, entrance: Entrance) -> Router {
     doors
         .fallback(|request: Request| refuse(request, Refusal::NotFound))
         .method_not_allowed_fallback(|request: Request| refuse(request, Refusal::MethodNotAllowed))
         // Bodies arrive here read and measured, so a second, smaller limit would only get in the way.
         .layer(DefaultBodyLimit::disable())
-        .layer(from_fn_with_state(Arc::new(gate), pass))
+        .layer(from_fn_with_state(Arc::new(entrance), pass))
 }
 
 async fn health() -> Json<serde_json::Value> {
@@ -82,14 +89,13 @@ fn refuse(request: Request, refusal: Refusal) -> std::future::Ready<Response> {
 }
 
 /// Lets a request through to its door, or says why not in the words of that door.
-async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+async fn pass(State(entrance): State<Arc<Entrance>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let (method, uri) = (request.method().clone(), request.uri().clone());
-    let dialect = Dialect::of_path(uri.path());
-    let mut response = match gate.admit(&method, &uri, request.headers()) {
-        Ok(actor) => let_in(request, actor, next).await.unwrap_or_else(|refusal| refusal.answer(dialect)),
-        Err(refusal) => refusal.answer(dialect),
-    };
+    let page = request.headers().get(header::ORIGIN).cloned();
+    let received = entrance.receive(request, next).await;
+    let mut response = received.unwrap_or_else(|refusal| refusal.answer(entrance.doors.dialect(uri.path())));
+    entrance.cors.open(page.as_ref(), &mut response);
     let id = format!("req-{:016x}", rand::random::<u64>());
     let status = response.status().as_u16();
     let took_ms = started.elapsed().as_millis() as u64;
@@ -106,14 +112,30 @@ async fn pass(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Re
     response
 }
 
-/// Reads the body and hands the request on. A door that panics answers like one that failed.
-async fn let_in(request: Request, actor: Actor, next: Next) -> Result<Response, Refusal> {
-    let (mut parts, body) = request.into_parts();
-    let body = request_body::read(body, expectation(&parts.headers)).await?;
-    parts.extensions.insert(actor);
-    parts.extensions.insert(domain::Caller::default());
-    let answer = next.run(Request::from_parts(parts, Body::from(body)));
-    AssertUnwindSafe(answer).catch_unwind().await.map_err(|_| Refusal::Internal).map(IntoResponse::into_response)
+impl Entrance {
+    /// Answers a request, or says why not.
+    async fn receive(&self, request: Request, next: Next) -> Result<Response, Refusal> {
+        let (method, uri, headers) = (request.method(), request.uri(), request.headers());
+        // What is closed here is not there, also for whoever holds a key.
+        if !self.doors.has(Door::of_path(uri.path())) {
+            return Err(Refusal::NotFound);
+        }
+        if let Some(answer) = self.cors.preflight(method, headers) {
+            return self.gate.check_sender(uri, headers).map(|()| answer);
+        }
+        let actor = self.gate.admit(method, uri, headers)?;
+        self.let_in(request, actor, next).await
+    }
+
+    /// Reads the body and hands the request on. A door that panics answers like one that failed.
+    async fn let_in(&self, request: Request, actor: Actor, next: Next) -> Result<Response, Refusal> {
+        let (mut parts, body) = request.into_parts();
+        let body = request_body::read(body, expectation(&parts.headers), self.body_limit).await?;
+        parts.extensions.insert(actor);
+        parts.extensions.insert(domain::Caller::default());
+        let answer = next.run(Request::from_parts(parts, Body::from(body)));
+        AssertUnwindSafe(answer).catch_unwind().await.map_err(|_| Refusal::Internal).map(IntoResponse::into_response)
+    }
 }
 
 fn expectation(headers: &HeaderMap) -> Expectation {

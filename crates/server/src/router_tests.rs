@@ -24,7 +24,9 @@ fn doors() -> Router {
         .route("/v1/agents/", post(echo))
         .route("/v1/chat/completions", post(broken))
         .route("/v1/blocks/", get(broken));
-    behind(doors, Gate::of_command(IpAddr::from([127, 0, 0, 1]), &Secret::new("key").unwrap()))
+    let gate = Gate::of_command(IpAddr::from([127, 0, 0, 1]), &Secret::new("key").unwrap());
+    let body_limit = request_body::USUAL_LIMIT;
+    behind(doors, Entrance { gate, doors: OpenDoors::all(), cors: Cors::default(), body_limit })
 }
 
 async fn check(request: http::request::Builder, body: Body, expected: &Expect) {
@@ -59,11 +61,11 @@ async fn a_body_that_is_too_large_is_told_so() {
         Request::post("/v1/agents/"),
         large(),
         &expect![[
-            r#"413 {"detail":"the request body is larger than the limit of 8388608 bytes: send less in one request"}"#
+            r#"413 {"detail":"the request body is larger than the limit of 8 MiB: send less in one request, or raise `body_mib` in the section [limits] of librarian.toml"}"#
         ]],
     )
     .await;
-    check(Request::post("/v1/chat/completions"), large(), &expect![[r#"413 {"error":{"message":"the request body is larger than the limit of 8388608 bytes: send less in one request","type":"invalid_request_error","param":null,"code":"request_too_large"}}"#]]).await;
+    check(Request::post("/v1/chat/completions"), large(), &expect![[r#"413 {"error":{"message":"the request body is larger than the limit of 8 MiB: send less in one request, or raise `body_mib` in the section [limits] of librarian.toml","type":"invalid_request_error","param":null,"code":"request_too_large"}}"#]]).await;
 }
 
 #[tokio::test]

@@ -8,8 +8,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::cli::output::Output;
 use crate::config::Config;
 use crate::data_dir::{self, Ownership, reachable};
+use crate::door::Door;
 use crate::doors::{Audience, Doors};
 use crate::first_agent::{self, FirstAgent};
+use crate::listen::Listener;
 
 /// What a shell reports for a program that a signal ended at once.
 const EXIT_AT_ONCE: i32 = 130;
@@ -50,14 +52,19 @@ pub(crate) async fn run(config: &Config, output: &Output) -> anyhow::Result<Exit
 
 /// Says what a person needs to begin.
 fn greet(doors: &Doors, config: &Config, agent: &FirstAgent, output: &Output) {
-    let url = format!("http://{}", reachable(doors.address));
-    output.line(&format!("Librarian {} listens on http://{}", crate::router::VERSION, doors.address));
+    output.line(&format!("Librarian {} listens on {}", crate::router::VERSION, addresses(&doors.listeners)));
+    if doors.listeners.iter().all(|listener| listener.address != doors.address) {
+        output.line(&format!("  commands   http://{} for this user's own `librarian` commands", doors.address));
+    }
     output.line(&format!("  data       {}", doors.directory().path().display()));
     output.line(&format!("  providers  {}", providers(doors)));
     output.line(&format!("  agent      {} on {}", agent.name, agent.model));
     if let Some(warning) = &agent.warning {
         output.line(&format!("  warning    {warning}"));
     }
+    let open = |listener: &&Listener| listener.doors.has(Door::OpenAi);
+    let Some(chat) = doors.listeners.iter().find(open) else { return };
+    let url = format!("http://{}", reachable(chat.address));
     output.line("");
     output.line("Try it:");
     let key = if config.api_key.is_some() { " -H \"Authorization: Bearer $LIBRARIAN_API_KEY\"" } else { "" };
@@ -65,6 +72,15 @@ fn greet(doors: &Doors, config: &Config, agent: &FirstAgent, output: &Output) {
     // A single quote would end the shell's string.
     let body = body.to_string().replace('\'', r"'\''");
     output.line(&format!("  curl {url}/v1/chat/completions{key} -H 'Content-Type: application/json' -d '{body}'"));
+}
+
+/// Every address with its doors, where it does not offer all.
+fn addresses(listeners: &[Listener]) -> String {
+    let shown = |listener: &Listener| match listener.doors.has_all() {
+        true => format!("http://{}", listener.address),
+        false => format!("http://{} ({})", listener.address, listener.doors.names()),
+    };
+    listeners.iter().map(shown).collect::<Vec<_>>().join(",\n  and on     ")
 }
 
 fn providers(doors: &Doors) -> String {

@@ -85,7 +85,9 @@ pub(super) fn secrecy(config: &Config) -> Option<Finding> {
 
 /// Whether `serve` would listen where the configuration says.
 pub(super) fn exposure(config: &Config) -> Option<Finding> {
-    let checked = config.address().and_then(|address| check_exposure(address, config.api_key.as_ref()));
+    let checked = config.listeners().and_then(|listeners| {
+        listeners.iter().try_for_each(|listener| check_exposure(listener.address, config.api_key.as_ref()))
+    });
     let error = checked.err()?;
     let remedy = "change the address or the key before the next `librarian serve`";
     Some(Finding::problem("address", format!("{error:#}"), remedy))

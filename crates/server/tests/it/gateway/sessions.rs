@@ -96,7 +96,7 @@ async fn sessions_with_different_prompts_never_see_each_others() -> Result<()> {
 
 #[tokio::test]
 async fn sessions_survive_a_restart() -> Result<()> {
-    let (mut server, client, vendor) = house("[gateway]\nsessions = 2\n").await?;
+    let (mut server, client, vendor) = house("[gateway]\nsession_capacity = 2\n").await?;
     for session in ["a", "b", "c", "d"] {
         chat(&client, session, &ask_under(&format!("PROMPT-{session}"), &format!("word-{session}"))).await?.ok()?;
     }
