@@ -33,7 +33,12 @@ pub struct ServerSetup {
 impl ServerSetup {
     /// The server at `binary`, which a test of the server's crate knows as `env!("CARGO_BIN_EXE_librarian")`.
     pub fn new(binary: impl Into<PathBuf>) -> Self {
-        Self { binary: binary.into(), arguments: Vec::new(), environment: BTreeMap::new(), listens_as_configured: false }
+        Self {
+            binary: binary.into(),
+            arguments: Vec::new(),
+            environment: BTreeMap::new(),
+            listens_as_configured: false,
+        }
     }
 
     /// One more environment variable.

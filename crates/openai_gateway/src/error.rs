@@ -54,11 +54,15 @@ impl ApiError {
         Self { may_retry: status.is_server_error(), ..Self::new(status, kind, message) }
     }
 
-    /// There is no agent of that name or id.
-    pub(crate) fn unknown_model(model: &str, known: &[String]) -> Self {
+    /// There is no agent of that name or id, or none for which the alias of that name stands.
+    pub(crate) fn unknown_model(model: &str, stands_for: Option<&str>, known: &[String]) -> Self {
         let shown: String = model.chars().take(200).collect();
+        let reason = match stands_for {
+            None => "a model is an agent's name or id".to_owned(),
+            Some(agent) => format!("it is an alias of the agent `{agent}`, which does not exist"),
+        };
         let known = if known.is_empty() { "there are no agents yet".to_owned() } else { known.join(", ") };
-        let text = format!("The model `{shown}` does not exist: a model is an agent's name or id. Agents: {known}.");
+        let text = format!("The model `{shown}` does not exist: {reason}. Agents: {known}.");
         let error = Self::new(StatusCode::NOT_FOUND, "invalid_request_error", text);
         Self { param: Some("model"), code: Some("model_not_found"), may_retry: false, ..error }
     }

@@ -46,11 +46,11 @@ impl OpenAiGateway {
             [agent] => Ok(Who::Agent(Box::new(self.answerer(agent.clone(), alias)))),
             [] => match ModelHandle::parse(model) {
                 Ok(handle) if self.config.pass_through && caller.agents.is_none() => Ok(Who::Model(handle)),
-                _ => Err(self.unknown(actor, caller, model).await),
+                _ => Err(self.unknown(actor, caller, model, alias).await),
             },
             several => {
                 let ids: Vec<String> = several.iter().map(|agent| agent.id.to_string()).collect();
-                Err(ApiError::ambiguous_model(model, &ids))
+                Err(ApiError::ambiguous_model(name, &ids))
             }
         }
     }
@@ -74,11 +74,11 @@ impl OpenAiGateway {
         }
     }
 
-    async fn unknown(&self, actor: Actor, caller: &Caller, model: &str) -> ApiError {
+    async fn unknown(&self, actor: Actor, caller: &Caller, model: &str, alias: Option<&Alias>) -> ApiError {
         match self.listed(actor, caller).await {
             Ok(listed) => {
                 let names: Vec<String> = listed.into_iter().take(LISTED as usize).map(|(name, _)| name).collect();
-                ApiError::unknown_model(model, &names)
+                ApiError::unknown_model(model, alias.map(|alias| alias.agent.as_str()), &names)
             }
             Err(error) => error,
         }

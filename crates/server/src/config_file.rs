@@ -120,7 +120,12 @@ mod tests {
                 "line 2: unknown field `api_kye`, expected one of `host`, `port`, `api_key`, `allowed_hosts`, `allowed_origins`"
             ],
         );
-        check("[sevrer]\n", &expect!["line 1: unknown field `sevrer`, expected one of `server`, `model`, `providers`, `listen`, `limits`, `gateway`, `alias`, `unescape`"]);
+        check(
+            "[sevrer]\n",
+            &expect![
+                "line 1: unknown field `sevrer`, expected one of `server`, `model`, `providers`, `listen`, `limits`, `gateway`, `alias`, `unescape`"
+            ],
+        );
         check("[server]\nport = 70000\n", &expect!["line 2: invalid value: integer `70000`, expected u16"]);
         check("[server]\napi_key = \"sk-very-secret\n", &expect![[r#"line 2: invalid basic string, expected `"`"#]]);
         check("[[providers]]\nname = \"x\"\n", &expect!["line 1: missing field `base_url`"]);

@@ -129,7 +129,9 @@ fn one_setting_says_where_to_listen() {
 
 #[test]
 fn pages_and_bodies_are_checked() {
-    Case::new().file("[server]\nallowed_origins = [\"*\"]\n").check(&expect!["[server] allowed_origins has `*`, which is no origin: write scheme and host, as https://ui.home.example"]);
+    Case::new().file("[server]\nallowed_origins = [\"*\"]\n").check(&expect![
+        "[server] allowed_origins has `*`, which is no origin: write scheme and host, as https://ui.home.example"
+    ]);
     Case::new().file("[limits]\nbody_mib = 0\n").check(&expect!["[limits] body_mib must be 1 to 256, not 0"]);
     Case::new().file("[limits]\nbody_mib = 257\n").check(&expect!["[limits] body_mib must be 1 to 256, not 257"]);
     assert_eq!(Case::new().file("[limits]\nbody_mib = 32\n").load().unwrap().body_limit, 32 * MIB);

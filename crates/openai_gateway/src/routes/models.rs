@@ -1,6 +1,7 @@
 //! `GET /v1/models` and `GET /v1/models/{model}`: agents and aliases as models, and models themselves where they can be
 //! asked directly.
 
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
 use domain::{Actor, Caller};
@@ -29,8 +30,10 @@ pub(crate) async fn retrieve(
     State(door): State<OpenAiGateway>,
     Extension(actor): Extension<Actor>,
     Extension(caller): Extension<Caller>,
-    Path(name): Path<String>,
+    name: Result<Path<String>, PathRejection>,
 ) -> Result<Json<Value>, ApiError> {
+    let not_text = |_| ApiError::invalid("The model in the URL is not UTF-8.", Some("model"), Some("invalid_value"));
+    let Path(name) = name.map_err(not_text)?;
     match door.who(actor, &caller, &name).await? {
         Who::Agent(answerer) => Ok(Json(model(&name, answerer.agent.created_at.as_second(), "librarian"))),
         Who::Model(handle) => {

@@ -2,7 +2,9 @@
 //! binary and in view of what the vendor is sent.
 
 mod aliases;
+mod doors;
 mod history;
+mod models;
 mod overlay;
 mod people;
 mod sessions;
