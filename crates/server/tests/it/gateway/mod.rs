@@ -3,6 +3,7 @@
 
 mod aliases;
 mod history;
+mod images;
 mod overlay;
 mod people;
 mod sessions;
