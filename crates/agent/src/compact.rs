@@ -20,7 +20,7 @@ use crate::drive::{RunPorts, Stop};
 use crate::events::RunFailure;
 use crate::input::RunInput;
 use crate::meter::{Load, Measured, TokenMeter, Weight};
-use crate::render::{history_options, system_text};
+use crate::render::system_text;
 use crate::summarise::{SummaryFailure, Task, summarise};
 
 /// Compactions of one model call that a vendor refused, the last of which keeps as little as can be kept.
@@ -52,6 +52,10 @@ pub(crate) struct Compactor<'a> {
 }
 
 impl Compactor<'_> {
+    fn options(&self, snapshot: &AgentSnapshot) -> HistoryOptions {
+        self.ports.history_options(&snapshot.agent.llm_config)
+    }
+
     pub(crate) fn budget(&self, call: Call<'_>) -> Budget {
         let config = &call.snapshot.agent.llm_config;
         Budget::new(
@@ -62,7 +66,7 @@ impl Compactor<'_> {
 
     /// How large a call is: in bytes, and in tokens where it may not fit, which is when counting is worth its time.
     pub(crate) async fn measure(&self, call: Call<'_>) -> (Weight, Option<Measured>) {
-        let options = options(call.snapshot);
+        let options = self.options(call.snapshot);
         let load = load(call, &options);
         let weight = TokenMeter::weigh(load);
         if self.ports.meter.surely_fits(load, weight, self.budget(call)) {
@@ -73,7 +77,7 @@ impl Compactor<'_> {
 
     /// A call was answered, and the vendor said how many tokens it had.
     pub(crate) fn answered(&self, call: Call<'_>, (weight, measured): (Weight, Option<&Measured>), reported: u64) {
-        let options = options(call.snapshot);
+        let options = self.options(call.snapshot);
         self.ports.meter.reported(load(call, &options), weight, measured, reported);
     }
 
@@ -86,7 +90,7 @@ impl Compactor<'_> {
     /// The vendor refused a call as too long for the `tries`th time: learns from that and makes more room, or says why
     /// that can't be done.
     pub(crate) async fn after_refusal(&self, call: Call<'_>, detail: String, tries: u32) -> Result<Usage, Stop> {
-        let options = options(call.snapshot);
+        let options = self.options(call.snapshot);
         let load = load(call, &options);
         let measured = self.ports.meter.measure(load, TokenMeter::weigh(load)).await;
         let handle = &call.snapshot.agent.llm_config.handle;
@@ -335,10 +339,6 @@ impl Stretch<'_> {
         let evicted = Evicted { count: self.count, first, last, search_tool };
         packaging::evicted_alert(&evicted, at, &snapshot.agent.timezone)
     }
-}
-
-fn options(snapshot: &AgentSnapshot) -> HistoryOptions {
-    history_options(&snapshot.agent.llm_config)
 }
 
 fn load<'a>(call: Call<'a>, options: &'a HistoryOptions) -> Load<'a> {

@@ -6,7 +6,8 @@ use domain::agent::LoopPolicy;
 use domain::message::SEND_MESSAGE;
 use domain::seams::chat_model::{ChatModel, FinishReason, ModelError, ModelRequest};
 use domain::seams::tool_executor::{ToolExecutor, ToolInvocation};
-use domain::{AgentSnapshot, Memory, Message, StopReason, Timestamp, ToolStatus, Usage};
+use domain::{AgentSnapshot, LlmConfig, Memory, Message, StopReason, Timestamp, ToolStatus, Usage};
+use prompt::history::HistoryOptions;
 use storage::{Store, StoreError};
 use tokio_util::sync::CancellationToken;
 use tools::rules::RuleSolver;
@@ -20,7 +21,9 @@ use crate::meter::TokenMeter;
 use crate::open_step::{OpenStep, context, name_calls};
 use crate::opening::{GoneBack, given, import, requests};
 use crate::plan::{PlannedCall, Verdict};
-use crate::render::{SystemMessage, model_request, system_message, wanted_format};
+use crate::render::{
+    SystemMessage, history_options, model_request, only_earlier_images, system_message, wanted_format,
+};
 use crate::shaping::{Judged, Shaping};
 use crate::step_commit::{RunRow, StepChanges, StepEdits, step_row};
 use crate::step_loop::{Ask, DEFAULT_MAX_STEPS, Next, Reply, Returned, StepClose, StepLoop};
@@ -44,6 +47,13 @@ pub struct RunPorts {
     pub cancel: CancellationToken,
     /// The server stops: finish the open step and no more.
     pub stopping: CancellationToken,
+}
+
+impl RunPorts {
+    /// How the history is shown to the model of `config`.
+    pub(crate) fn history_options(&self, config: &LlmConfig) -> HistoryOptions {
+        history_options(config, self.model.sees(config.handle.model()))
+    }
 }
 
 /// Runs `input` to its end and tells `sink` about it. The last event is sent by the caller, after the permit is back.
@@ -212,12 +222,14 @@ impl Driver<'_> {
         ask: &Ask,
         open: &mut OpenStep,
     ) -> Result<Answer, Stop> {
-        let (mut refusals, mut has_room) = (0, false);
+        let (mut refusals, mut has_room, mut shows_images) = (0, false, true);
         let options = self.input.options.clone();
         let mut shaping = Shaping::new(&*self.ports.model, wanted_format(snapshot, &options)).map_err(Stop::Failed)?;
         loop {
             let context = self.lay_out(snapshot, open);
-            let mut request = model_request(snapshot, &context, ask, (steps, &options), open.id);
+            let mut history = self.ports.history_options(&snapshot.agent.llm_config);
+            history.images &= shows_images;
+            let mut request = model_request(snapshot, (&context, &history), ask, (steps, &options), open.id);
             request.messages.extend_from_slice(shaping.shown());
             let request = Arc::new(request);
             let call = Call { snapshot, context: &context, request: &request, unstored: open.given.len() };
@@ -243,6 +255,13 @@ impl Driver<'_> {
                     refusals += 1;
                     let spent = compactor.after_refusal(call, detail, refusals).await?;
                     self.compacted(snapshot, Some(spent)).await?;
+                }
+                // What an address led to once may be gone, and that must not end the conversation.
+                Err(ModelError::Rejected { .. } | ModelError::Refused { .. })
+                    if history.images && only_earlier_images(&context, open.given.len()) =>
+                {
+                    tracing::warn!(agent = %self.input.agent, "a model is asked again without the earlier images");
+                    shows_images = false;
                 }
                 Err(error) => return Err(error.into()),
             }

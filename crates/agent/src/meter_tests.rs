@@ -4,7 +4,7 @@ use domain::{Actor, AgentId, ContentPart, Timestamp};
 
 use super::*;
 
-const OPTIONS: HistoryOptions = HistoryOptions { inner_thoughts: false, max_return_chars: None };
+const OPTIONS: HistoryOptions = HistoryOptions { inner_thoughts: false, max_return_chars: None, images: true };
 
 fn said(role: Role, text: &str) -> Arc<Message> {
     Arc::new(Message {

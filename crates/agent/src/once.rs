@@ -92,7 +92,7 @@ async fn ask(input: OnceInput, ports: &OncePorts, sink: &EventSink) -> Result<(S
         conversation: nowhere.conversation,
         step,
         model: input.model.model().into(),
-        messages: shown(&input, &frame),
+        messages: shown(&input, &frame, ports.model.sees(input.model.model())),
         tools: if ask.offers_client { client.specs.clone() } else { Arc::default() },
         tool_choice: ask.choice.clone(),
         parallel_tool_calls: ask.offers_client && client.parallel.unwrap_or(true),
@@ -134,8 +134,8 @@ async fn shaped(model: &dyn ChatModel, mut request: ModelRequest, hearing: Heari
     }
 }
 
-/// The messages as the model sees them.
-fn shown(input: &OnceInput, frame: &StepFrame<'_>) -> Vec<domain::seams::chat_model::ChatMessage> {
+/// The messages as the model sees them. `sees`: whether it may be shown images.
+fn shown(input: &OnceInput, frame: &StepFrame<'_>, sees: bool) -> Vec<domain::seams::chat_model::ChatMessage> {
     let system = input.system.as_ref().map(|text| Arc::new(frame.system(text.clone())));
     let said = input.messages.iter().map(|past| {
         let mut message = frame.past(past);
@@ -146,7 +146,7 @@ fn shown(input: &OnceInput, frame: &StepFrame<'_>) -> Vec<domain::seams::chat_mo
         Arc::new(message)
     });
     let context: Vec<Arc<Message>> = system.into_iter().chain(said).collect();
-    chat_messages(&context, &HistoryOptions { inner_thoughts: false, max_return_chars: None })
+    chat_messages(&context, &HistoryOptions { inner_thoughts: false, max_return_chars: None, images: sees })
 }
 
 /// A run that belongs to no agent and no conversation: models that keep state must not mix it with the agent's.

@@ -74,17 +74,26 @@ pub(crate) fn system_input(snapshot: &AgentSnapshot) -> SystemInput<'_> {
 }
 
 /// How the history is shown to a model: tools' returns are cut at 20% of the window, at four characters a token.
-pub(crate) fn history_options(config: &LlmConfig) -> HistoryOptions {
+/// `sees`: whether the model may be shown images.
+pub(crate) fn history_options(config: &LlmConfig, sees: bool) -> HistoryOptions {
     HistoryOptions {
+        images: sees,
         inner_thoughts: config.put_inner_thoughts_in_kwargs,
         max_return_chars: Some(MIN_RETURN_CHARS.max(config.context_window as usize * 4 / 5)),
     }
 }
 
+/// Whether there are images in the context, and none among the `new` messages at its end.
+pub(crate) fn only_earlier_images(context: &[Arc<Message>], new: usize) -> bool {
+    let (earlier, new) = context.split_at(context.len().saturating_sub(new));
+    let shows = |messages: &[Arc<Message>]| messages.iter().any(|message| message.images().next().is_some());
+    shows(earlier) && !shows(new)
+}
+
 /// The request of one step.
 pub(crate) fn model_request(
     snapshot: &AgentSnapshot,
-    context: &[Arc<Message>],
+    (context, history): (&[Arc<Message>], &HistoryOptions),
     ask: &Ask,
     (steps, options): (&StepLoop, &RunOptions),
     step: StepId,
@@ -92,7 +101,6 @@ pub(crate) fn model_request(
     let agent = &snapshot.agent;
     let config = &agent.llm_config;
     let policy = agent.kind.loop_policy();
-    let history = history_options(config);
     let is_v2 = policy == LoopPolicy::V2;
     let terminal = |name: &str| steps.is_terminal(name);
     let sampling = sampling(snapshot, options);
@@ -112,7 +120,7 @@ pub(crate) fn model_request(
         conversation: snapshot.conversation,
         step,
         model: config.handle.model().into(),
-        messages: chat_messages(context, &history),
+        messages: chat_messages(context, history),
         tools,
         tool_choice: ask.choice.clone(),
         parallel_tool_calls: !is_v2

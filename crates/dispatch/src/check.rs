@@ -1,5 +1,6 @@
 //! What a run is given is looked at before it is taken on. Pure.
 
+use domain::image::check_images;
 use domain::{ContentPart, Role};
 
 use crate::request::{InputMessage, Opening, PastMessage, RunOptions, SubmitError};
@@ -37,6 +38,7 @@ pub(crate) fn check_history(history: &[PastMessage]) -> Result<(), SubmitError> 
             message.tool_returns.iter().flat_map(|returned| [&*returned.call_id, &returned.name, &returned.text]);
         let texts = message.content.iter().filter_map(ContentPart::as_text);
         check_texts(texts.chain(calls).chain(returns))?;
+        check_shown(message.role, &message.content)?;
     }
     Ok(())
 }
@@ -55,10 +57,25 @@ pub(crate) fn check_options(options: &RunOptions) -> Result<(), SubmitError> {
 
 fn check_message(message: &InputMessage) -> Result<(), SubmitError> {
     let texts = message.content.iter().filter_map(ContentPart::as_text);
-    if !texts.clone().any(|text| !text.trim().is_empty()) {
+    let has_image = message.content.iter().any(|part| part.as_image().is_some());
+    if !has_image && !texts.clone().any(|text| !text.trim().is_empty()) {
         return bad("a message has no text");
     }
+    check_shown(message.role, &message.content)?;
     check_texts(texts)
+}
+
+/// Whether a message of that role can show these images.
+fn check_shown(role: Role, content: &[ContentPart]) -> Result<(), SubmitError> {
+    if role != Role::User && content.iter().any(|part| part.as_image().is_some()) {
+        return bad("only messages of the role `user` can hold images");
+    }
+    check_images(content).map_err(|error| SubmitError::BadInput(error.to_string()))
+}
+
+/// Whether any of the messages has an image.
+pub(crate) fn have_images(messages: &[InputMessage]) -> bool {
+    messages.iter().flat_map(|message| message.content.iter()).any(|part| part.as_image().is_some())
 }
 
 fn check_texts<'a>(mut texts: impl Iterator<Item = &'a str>) -> Result<(), SubmitError> {

@@ -19,6 +19,7 @@ impl Dispatcher {
         let conversation = conversation.unwrap_or(agent.default_conversation);
         let snapshot = self.inner.store.snapshot(actor.organization, id, conversation).await?;
         // Only a server that is going down gives up counting.
-        agent::context_overview(snapshot).await.ok_or(AgentError::Store(StoreError::Closed))
+        let sees = self.inner.models.sees(&agent.llm_config.handle);
+        agent::context_overview(snapshot, sees).await.ok_or(AgentError::Store(StoreError::Closed))
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::check::check;
+use crate::check::{check, have_images};
 use crate::open_run::{Entry, begin};
 use crate::permits::{Lines, QueueLimits};
 use crate::request::{RunHandle, RunRequest, SubmitError};
@@ -92,6 +92,9 @@ impl Dispatcher {
         }
         let RunRequest { actor, agent, conversation, .. } = request;
         let conversation = self.placed(actor, agent, conversation).await?;
+        if have_images(&request.opening.messages) {
+            self.check_sight(actor, agent).await?;
+        }
         let place = self.inner.lines.join(conversation)?;
         let input = RunInput {
             run: RunId::at((self.inner.clock)()),
@@ -125,6 +128,13 @@ impl Dispatcher {
             Ok(_) | Err(StoreError::NotFound { .. }) => Err(SubmitError::ConversationNotFound(conversation)),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Whether the agent's model may be shown images. A model that changes later is shown marks in their place.
+    async fn check_sight(&self, actor: Actor, agent: AgentId) -> Result<(), SubmitError> {
+        let agent = self.inner.store.agent(actor.organization, agent).await?;
+        let handle = &agent.llm_config.handle;
+        if self.inner.models.sees(handle) { Ok(()) } else { Err(SubmitError::Blind(handle.clone())) }
     }
 
     /// Refuses new runs, lets running ones finish their step, and waits for them, but not for ever.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agent::events::RunEvent;
-use domain::{Actor, AgentId, ConversationId, IdentityId, RunId};
+use domain::{Actor, AgentId, ConversationId, IdentityId, ModelHandle, RunId};
 use tokio::sync::mpsc;
 use tokio_util::sync::DropGuard;
 
@@ -90,6 +90,9 @@ pub enum SubmitError {
     /// Bring at least one message with something in it.
     #[error("{0}")]
     BadInput(String),
+    /// Send text, or ask an agent whose model sees.
+    #[error("the model `{0}` doesn't take images: send text, or use a model that does")]
+    Blind(ModelHandle),
     /// Come back later.
     #[error("too many requests are waiting for {what}; try again in {} s", retry_after.as_secs())]
     QueueFull { what: &'static str, retry_after: Duration },

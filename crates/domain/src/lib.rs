@@ -12,6 +12,7 @@ pub mod conversation;
 pub mod embedding;
 pub mod identity;
 pub mod ids;
+pub mod image;
 pub mod memory;
 pub mod message;
 pub mod model_config;
@@ -36,6 +37,7 @@ pub use ids::{
     AgentId, ApiKeyId, ArchiveId, BlockId, ConversationId, IdError, IdentityId, MessageId, OrganizationId, PassageId,
     RunId, StepId, ToolId, UserId,
 };
+pub use image::{Image, ImageDetail, ImageError, ImageSource, ImageType};
 pub use jiff::Timestamp;
 pub use memory::{Memory, MemoryChange};
 pub use message::{ContentPart, Message, Role, Standing, ToolCall, ToolReturn, ToolStatus};

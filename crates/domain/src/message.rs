@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::ids::{AgentId, ConversationId, IdentityId, MessageId, OrganizationId, RunId, StepId};
+use crate::image::Image;
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,6 +52,8 @@ pub enum ContentPart {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<Arc<str>>,
     },
+    /// Something to look at. Only users' messages hold images.
+    Image(Image),
 }
 
 impl ContentPart {
@@ -63,7 +66,15 @@ impl ContentPart {
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text { text } => Some(text),
-            Self::Reasoning { .. } => None,
+            Self::Reasoning { .. } | Self::Image(_) => None,
+        }
+    }
+
+    /// The image of an image part.
+    pub fn as_image(&self) -> Option<&Image> {
+        match self {
+            Self::Image(image) => Some(image),
+            Self::Text { .. } | Self::Reasoning { .. } => None,
         }
     }
 }
@@ -182,6 +193,11 @@ impl Message {
     /// All its words, in order.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.content.iter().filter_map(ContentPart::as_text)
+    }
+
+    /// All its images, in order.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        self.content.iter().filter_map(ContentPart::as_image)
     }
 
     /// The first text part, which is all of the text of most messages.

@@ -179,7 +179,7 @@ impl From<SubmitError> for ApiError {
         let text = error.to_string();
         match error {
             SubmitError::AgentNotFound(_) | SubmitError::ConversationNotFound(_) => Self::not_found(text),
-            SubmitError::BadInput(_) => Self::invalid("value_error", &["body"], &text),
+            SubmitError::BadInput(_) | SubmitError::Blind(_) => Self::invalid("value_error", &["body"], &text),
             SubmitError::QueueFull { retry_after, .. } => Self {
                 retry_after: Some(retry_after.as_secs().max(1)),
                 may_retry: true,

@@ -8,7 +8,10 @@ use std::sync::Arc;
 use dispatch::request::{Detail, InputMessage, Lifetime, Opening, RequestMark, RunOptions, SubmitError};
 use dispatch::{Floor, FloorRequest};
 use domain::agent::LoopPolicy;
-use domain::{Actor, AgentSnapshot, ContentPart, Digest, Message, MessageId, Role, Standing, Timestamp, waiting_calls};
+use domain::{
+    Actor, AgentSnapshot, ContentPart, Digest, Message, MessageId, ModelHandle, Role, Standing, Timestamp,
+    waiting_calls,
+};
 
 use crate::OpenAiGateway;
 use crate::answer::{Manner, Source, Teller};
@@ -92,7 +95,7 @@ impl Ask {
             let text = "`stop` is not supported for this agent: it speaks through a tool, which a stop text would cut.";
             return Err(ApiError::invalid(text, Some("stop"), Some("unsupported_parameter")));
         }
-        Ok(())
+        check_sight(&self.door, &self.answerer.agent.llm_config.handle, &self.request)
     }
 
     async fn session(&self) -> Result<OpenSession, ApiError> {
@@ -219,6 +222,16 @@ impl Ask {
     }
 }
 
+/// Whether the newest message can be shown to the model. Marks stand for images of earlier ones, or a chat that was
+/// begun with another model could never go on.
+pub(crate) fn check_sight(door: &OpenAiGateway, model: &ModelHandle, request: &ChatRequest) -> Result<(), ApiError> {
+    let shows = Delta::of(request).newest.is_some_and(ClientMessage::has_images);
+    if shows && !door.dispatcher.models().sees(model) {
+        return Err(SubmitError::Blind(model.clone()).into());
+    }
+    Ok(())
+}
+
 /// The context up to the message that the client went back to.
 fn before(context: &[Arc<Message>], rewind: Option<MessageId>) -> &[Arc<Message>] {
     let place = rewind.and_then(|to| context.iter().position(|message| message.id == to));
@@ -226,7 +239,7 @@ fn before(context: &[Arc<Message>], rewind: Option<MessageId>) -> &[Arc<Message>
 }
 
 fn digest_of(message: &ClientMessage) -> Digest {
-    crate::session_name::text_digest(&message.text())
+    message.digest()
 }
 
 /// A system text that could not be kept as a block.

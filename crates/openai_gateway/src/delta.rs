@@ -9,7 +9,6 @@ use dispatch::request::{ClientReturn, PastMessage};
 use domain::{ContentPart, Digest, Role, Standing, ToolCall, ToolReturn, ToolStatus};
 
 use crate::error::ApiError;
-use crate::session_name::text_digest;
 use crate::tool_bridge::Bridge;
 use crate::wire::chat_messages::{ClientMessage, ClientRole};
 use crate::wire::chat_request::ChatRequest;
@@ -82,7 +81,7 @@ impl<'a> Delta<'a> {
     /// Digests of what users said before the newest message, oldest first.
     pub(crate) fn earlier(&self) -> Vec<Digest> {
         let past = self.past.iter().filter(|message| message.role == ClientRole::User);
-        past.chain(&self.said).map(|message| text_digest(&message.text())).collect()
+        past.chain(&self.said).map(|message| message.digest()).collect()
     }
 
     /// The past as a run takes it over. Calls without results are left out, but for those of the last answer, which
@@ -147,7 +146,7 @@ pub(crate) fn past_user(message: &ClientMessage, standing: Standing) -> PastMess
         tool_returns: Arc::new([]),
         name: message.name.clone(),
         standing,
-        text: Some(text_digest(&message.text())),
+        text: Some(message.digest()),
     }
 }
 

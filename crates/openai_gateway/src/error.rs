@@ -179,6 +179,7 @@ impl From<SubmitError> for ApiError {
                 Self { param: Some("model"), code: Some("model_not_found"), may_retry: false, ..error }
             }
             SubmitError::BadInput(_) => Self::invalid(text, Some("messages"), Some("invalid_value")),
+            SubmitError::Blind(_) => Self::invalid(text, Some("messages"), Some("unsupported_value")),
             SubmitError::QueueFull { retry_after, .. } => {
                 let error = Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", text);
                 Self { code: Some("rate_limit_exceeded"), retry_after: Some(retry_after.as_secs().max(1)), ..error }

@@ -10,7 +10,7 @@ use domain::{Actor, ConversationId, ModelHandle};
 
 use crate::OpenAiGateway;
 use crate::answer::{Manner, Source, Teller};
-use crate::ask::Ask;
+use crate::ask::{Ask, check_sight};
 use crate::config::{ReasoningShown, Unescape};
 use crate::delta::transcript;
 use crate::error::ApiError;
@@ -66,9 +66,13 @@ impl Once {
     /// Asks once.
     pub(crate) async fn begin(self) -> Result<(Source, Teller), ApiError> {
         let who = match self.asked {
-            Asked::Model(handle) => OnceModel::Handle(handle),
+            Asked::Model(handle) => {
+                check_sight(&self.door, &handle, &self.request)?;
+                OnceModel::Handle(handle)
+            }
             Asked::Task(agent) => OnceModel::Agent { agent, conversation: None },
             Asked::Agent(session) => {
+                check_sight(&self.door, &session.agent.llm_config.handle, &self.request)?;
                 let conversation = conversation(&self.door, self.actor, &session).await?;
                 OnceModel::Agent { agent: session.agent.id, conversation }
             }

@@ -180,7 +180,7 @@ fn letters() -> impl Strategy<Value = String> {
 
 /// Returns that a model would be shown.
 fn shown_returns(context: &[Arc<Message>]) -> usize {
-    let options = HistoryOptions { inner_thoughts: false, max_return_chars: None };
+    let options = HistoryOptions { inner_thoughts: false, max_return_chars: None, images: true };
     chat_messages(context, &options).iter().filter(|message| message.role == Role::Tool).count()
 }
 

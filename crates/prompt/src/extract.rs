@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use domain::image::IMAGE_MARK;
 use domain::{Message, Role};
 
 use crate::packaging::{is_heartbeat, read_alert};
@@ -30,7 +31,10 @@ pub fn extract(so_far: Option<&str>, messages: &[Arc<Message>], zone: &str, max_
     }
     let said = messages.iter().filter(|message| message.role == Role::User);
     for message in said.filter(|message| !is_heartbeat(message) && read_alert(message).is_none()) {
-        let text = message.first_text();
+        let text = match message.first_text() {
+            "" if message.images().next().is_some() => IMAGE_MARK,
+            text => text,
+        };
         if text.starts_with("{\n  \"type\":") {
             continue;
         }

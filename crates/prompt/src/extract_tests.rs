@@ -72,3 +72,12 @@ proptest! {
         prop_assert!(extract(Some(&first), &messages, "UTC", max_chars).chars().count() <= max_chars);
     }
 }
+
+#[test]
+fn an_image_without_words_leaves_a_mark() {
+    let source = domain::ImageSource::from_url("https://example.com/a.png").unwrap();
+    let mut look = Message::clone(&said(Role::User, 0, ""));
+    look.content = Arc::new([ContentPart::Image(domain::Image { source, detail: None })]);
+    let text = extract(None, &[Arc::new(look)], "UTC", 1_000);
+    assert!(text.ends_with("- November 01, 2026: [image]"), "{text}");
+}

@@ -6,12 +6,16 @@
 
 use std::sync::Arc;
 
+use domain::image::IMAGE_MARK;
 use domain::seams::chat_model::ChatMessage;
 use domain::{ContentPart, Message, Role, ToolCall, ToolReturn};
 use serde_json::{Map, Value};
 
 use crate::packaging::pretty;
 use crate::tool_specs::THINKING;
+
+/// Bytes of base64 text and addresses that the images of one request may have; vendors refuse requests of 50 MB.
+const MAX_IMAGE_BYTES: usize = 24 * 1024 * 1024;
 
 /// How the history is shown.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +24,9 @@ pub struct HistoryOptions {
     pub inner_thoughts: bool,
     /// Characters of a tool's return that are shown; None means all.
     pub max_return_chars: Option<usize>,
+    /// Whether images are shown; else [`IMAGE_MARK`] stands for each. The oldest are never shown where all together are
+    /// more than vendors take.
+    pub images: bool,
 }
 
 /// The context, system message first, as a request carries it.
@@ -31,11 +38,22 @@ pub fn chat_messages(context: &[Arc<Message>], options: &HistoryOptions) -> Vec<
         answered: Vec::new(),
         no_calls: Arc::default(),
     };
-    for message in context {
-        history.add(message);
+    let images_from = if options.images { images_from(context) } else { context.len() };
+    for (index, message) in context.iter().enumerate() {
+        history.add(message, index >= images_from);
     }
     history.drop_unanswered_calls();
     history.shown
+}
+
+/// The first message whose images are shown.
+fn images_from(context: &[Arc<Message>]) -> usize {
+    let mut bytes = 0;
+    let too_old = context.iter().rposition(|message| {
+        bytes += message.images().map(|image| image.source.size()).sum::<usize>();
+        bytes > MAX_IMAGE_BYTES
+    });
+    too_old.map_or(0, |index| index + 1)
 }
 
 struct History {
@@ -49,11 +67,11 @@ struct History {
 }
 
 impl History {
-    fn add(&mut self, message: &Message) {
+    fn add(&mut self, message: &Message, sees: bool) {
         match message.role {
             Role::System | Role::User => {
                 self.drop_unanswered_calls();
-                self.push(message.role, message.content.clone());
+                self.push(message.role, seen(&message.content, sees));
             }
             Role::Assistant => self.add_assistant(message),
             // A request for approval holds the calls; the answer to it is for the runtime, not for the model.
@@ -133,11 +151,24 @@ impl History {
     }
 }
 
+/// The content as far as the model sees it.
+fn seen(content: &Arc<[ContentPart]>, sees: bool) -> Arc<[ContentPart]> {
+    if sees || content.iter().all(|part| part.as_image().is_none()) {
+        return content.clone();
+    }
+    let mark: Arc<str> = IMAGE_MARK.into();
+    let marked = |part: &ContentPart| match part {
+        ContentPart::Image(_) => ContentPart::Text { text: mark.clone() },
+        ContentPart::Text { .. } | ContentPart::Reasoning { .. } => part.clone(),
+    };
+    content.iter().map(marked).collect()
+}
+
 /// The text of a thought that the model wrote as an argument, or that the runtime took for one.
 fn written_thought(part: &ContentPart) -> Option<&str> {
     match part {
         ContentPart::Reasoning { text, is_native: false, .. } => Some(text),
-        ContentPart::Reasoning { is_native: true, .. } | ContentPart::Text { .. } => None,
+        ContentPart::Reasoning { is_native: true, .. } | ContentPart::Text { .. } | ContentPart::Image(_) => None,
     }
 }
 

@@ -7,8 +7,8 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-const PLAIN: HistoryOptions = HistoryOptions { inner_thoughts: false, max_return_chars: None };
-const THOUGHTS: HistoryOptions = HistoryOptions { inner_thoughts: true, max_return_chars: None };
+const PLAIN: HistoryOptions = HistoryOptions { inner_thoughts: false, max_return_chars: None, images: true };
+const THOUGHTS: HistoryOptions = HistoryOptions { inner_thoughts: true, max_return_chars: None, images: true };
 
 fn message(role: Role, content: Vec<ContentPart>) -> Message {
     Message {
@@ -77,6 +77,7 @@ fn check(context: Vec<Message>, options: &HistoryOptions, expected: Expect) {
             let line = match part {
                 ContentPart::Text { text } => format!("  {text}"),
                 ContentPart::Reasoning { text, .. } => format!("  ({text})"),
+                ContentPart::Image(_) => "  <an image>".to_owned(),
             };
             writeln!(text, "{line}").unwrap();
         }
@@ -300,7 +301,7 @@ fn inner_thoughts_are_the_first_argument_of_the_first_call() {
 
 #[test]
 fn a_long_return_is_cut_inside_its_envelope() {
-    let cut_to_four = HistoryOptions { inner_thoughts: false, max_return_chars: Some(4) };
+    let cut_to_four = HistoryOptions { inner_thoughts: false, max_return_chars: Some(4), images: true };
     let mut bare = returns(&[("c4", "no envelope")]);
     bare.content = Arc::new([ContentPart::text("no envelope")]);
     let context = vec![
@@ -329,4 +330,45 @@ fn a_long_return_is_cut_inside_its_envelope() {
           no e… [cut here: 7 more characters are not shown]
     "#]],
     );
+}
+
+#[test]
+fn a_model_that_sees_nothing_is_shown_marks_of_images() {
+    let source = domain::ImageSource::from_url("https://example.com/a.png").unwrap();
+    let image = ContentPart::Image(domain::Image { source, detail: None });
+    let context =
+        || vec![says(Role::User, "No image."), message(Role::User, vec![ContentPart::text("See"), image.clone()])];
+    check(
+        context(),
+        &PLAIN,
+        expect![[r#"
+            user
+              No image.
+            user
+              See
+              <an image>
+        "#]],
+    );
+    check(
+        context(),
+        &HistoryOptions { images: false, ..PLAIN },
+        expect![[r#"
+            user
+              No image.
+            user
+              See
+              [image]
+        "#]],
+    );
+}
+
+#[test]
+fn no_request_holds_more_of_images_than_vendors_take() {
+    let size = 5 * 1024 * 1024;
+    let source = domain::ImageSource::from_base64("image/png", &"A".repeat(size)).unwrap();
+    let part = ContentPart::Image(domain::Image { source, detail: None });
+    let context: Vec<_> = (0..6).map(|_| Arc::new(message(Role::User, vec![part.clone()]))).collect();
+    let shown = chat_messages(&context, &PLAIN);
+    let marks: Vec<bool> = shown.iter().map(|message| message.content[0].as_image().is_none()).collect();
+    assert_eq!(marks, [true, true, false, false, false, false]);
 }

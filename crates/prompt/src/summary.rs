@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use domain::image::IMAGE_MARK;
 use domain::message::SEND_MESSAGE;
 use domain::seams::chat_model::ChatMessage;
 use domain::{ContentPart, Message, Role};
@@ -42,7 +43,11 @@ fn entry(message: &Message, zone: &str) -> Option<String> {
         let _ = writeln!(text, "[{time}] {words}");
     };
     match message.role {
-        Role::User => message.texts().for_each(|words| line(&format!("User: {words}"))),
+        Role::User => message.content.iter().for_each(|part| match part {
+            ContentPart::Text { text } => line(&format!("User: {text}")),
+            ContentPart::Image(_) => line(&format!("User: {IMAGE_MARK}")),
+            ContentPart::Reasoning { .. } => {}
+        }),
         Role::System => message.texts().for_each(|words| line(&format!("System: {words}"))),
         Role::Assistant | Role::Approval => {
             message.texts().for_each(|words| line(&format!("Assistant: {words}")));

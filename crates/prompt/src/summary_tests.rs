@@ -45,6 +45,9 @@ fn returned(name: &str, text: &str) -> Message {
 
 #[test]
 fn a_transcript_tells_who_said_and_did_what() {
+    let source = domain::ImageSource::from_url("https://example.com/a.png").unwrap();
+    let mut look = message(Role::User, "");
+    look.content = Arc::new([ContentPart::text("My cat:"), ContentPart::Image(domain::Image { source, detail: None })]);
     let messages = [
         message(Role::User, "My name is Ada."),
         call("memory_insert", r#"{"label": "human"}"#),
@@ -53,6 +56,7 @@ fn a_transcript_tells_who_said_and_did_what() {
         call("send_message", r#"{"message": "Hello, Ada."}"#),
         returned("send_message", "None"),
         message(Role::Assistant, ""),
+        look,
     ];
     let messages: Vec<_> = messages.into_iter().map(Arc::new).collect();
     let text = transcript(&messages, "America/New_York").concat().replace(&"long ".repeat(240), "(long)");
@@ -61,6 +65,8 @@ fn a_transcript_tells_who_said_and_did_what() {
         [2026-11-18 00:52] Assistant called memory_insert: {"label": "human"}
         [2026-11-18 00:52] memory_insert returned: (long)…
         [2026-11-18 00:52] Assistant: Hello, Ada.
+        [2026-11-18 00:52] User: My cat:
+        [2026-11-18 00:52] User: [image]
     "#]]
     .assert_eq(&text);
 }

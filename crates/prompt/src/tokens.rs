@@ -7,6 +7,7 @@
 
 use std::io::{self, Write};
 
+use domain::image::{IMAGE_MARK, Image, ImageDetail};
 use domain::seams::chat_model::ToolSpec;
 use domain::{ContentPart, Message, Role};
 
@@ -20,6 +21,10 @@ const PER_CALL: u64 = 8;
 const PER_TOOL: u64 = 8;
 /// Tokens of a request beside its messages and tools.
 pub const PER_REQUEST: u64 = 8;
+/// Tokens of an image: what OpenAI counts for one of six tiles, such as a photo, and for any at low detail. Nobody here
+/// looks into images, so their real size is not known; what vendors report corrects the estimate.
+const PER_IMAGE: u64 = 1_105;
+const PER_IMAGE_LOW: u64 = 85;
 /// Bytes that are split at once. Longer runs without a break cost more than their length.
 const PIECE: usize = 8 * 1024;
 /// Bytes a token where only a rule of thumb is wanted.
@@ -138,7 +143,7 @@ pub fn message_bytes(message: &Message, options: &HistoryOptions) -> u64 {
     texts + borders
 }
 
-/// Shows `visit` every text of a message that a model is shown, and gives the tokens of its borders.
+/// Shows `visit` every text of a message that a model is shown, and gives the tokens of its borders and images.
 fn walk(message: &Message, options: &HistoryOptions, visit: &mut dyn FnMut(&str)) -> u64 {
     if message.role == Role::Tool {
         for (index, returned) in message.tool_returns.iter().enumerate() {
@@ -152,18 +157,29 @@ fn walk(message: &Message, options: &HistoryOptions, visit: &mut dyn FnMut(&str)
         }
         return (PER_MESSAGE + PER_CALL) * message.tool_returns.len() as u64;
     }
+    let mut images = 0;
     for part in message.content.iter() {
         match part {
             ContentPart::Text { text } => visit(text),
             ContentPart::Reasoning { text, is_native, .. } if *is_native || options.inner_thoughts => visit(text),
             ContentPart::Reasoning { .. } => {}
+            ContentPart::Image(image) if options.images => images += image_tokens(image),
+            ContentPart::Image(_) => visit(IMAGE_MARK),
         }
     }
     for call in message.tool_calls.iter() {
         visit(&call.name);
         visit(&call.arguments);
     }
-    PER_MESSAGE + PER_CALL * message.tool_calls.len() as u64
+    PER_MESSAGE + PER_CALL * message.tool_calls.len() as u64 + images
+}
+
+/// Tokens of an image that the model sees.
+fn image_tokens(image: &Image) -> u64 {
+    match image.detail {
+        Some(ImageDetail::Low) => PER_IMAGE_LOW,
+        None | Some(ImageDetail::Auto | ImageDetail::High) => PER_IMAGE,
+    }
 }
 
 /// Tokens of the tools' descriptions.

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 
-const SHOWN: HistoryOptions = HistoryOptions { inner_thoughts: false, max_return_chars: Some(100) };
+const SHOWN: HistoryOptions = HistoryOptions { inner_thoughts: false, max_return_chars: Some(100), images: true };
 
 fn family(model: &str) -> Family {
     Family::of_model(model)
@@ -138,9 +138,29 @@ proptest! {
     fn bytes_are_never_fewer_than_tokens(texts in prop::collection::vec("\\PC{0,80}", 1..4), thoughts: bool) {
         let content = texts.iter().map(|text| ContentPart::text(text.as_str())).collect();
         let message = message(Role::User, content);
-        let options = HistoryOptions { inner_thoughts: thoughts, max_return_chars: None };
+        let options = HistoryOptions { inner_thoughts: thoughts, max_return_chars: None, images: true };
         for model in ["gpt-4o", "gpt-4"] {
             prop_assert!(message_tokens(&message, &options, family(model)) <= message_bytes(&message, &options));
         }
+    }
+}
+
+#[test]
+fn an_image_counts_by_its_detail_where_it_is_shown() {
+    let image = |detail| {
+        let source = domain::ImageSource::from_base64("image/png", &"A".repeat(40_000)).unwrap();
+        message(Role::User, vec![ContentPart::text("hello world"), ContentPart::Image(Image { source, detail })])
+    };
+    let count = |message: &Message, options| message_tokens(message, &options, family("gpt-4o"));
+    assert_eq!(count(&image(None), SHOWN), 2 + PER_MESSAGE + 1_105);
+    assert_eq!(count(&image(Some(ImageDetail::High)), SHOWN), 2 + PER_MESSAGE + 1_105);
+    assert_eq!(count(&image(Some(ImageDetail::Low)), SHOWN), 2 + PER_MESSAGE + 85);
+    let blind = HistoryOptions { images: false, ..SHOWN };
+    let marked = count(&image(None), blind);
+    assert!((2 + PER_MESSAGE + 1..2 + PER_MESSAGE + 5).contains(&marked), "{marked}");
+    // Bytes bound tokens here too, and have nothing to do with how long the data is.
+    for options in [SHOWN, blind] {
+        let bytes = message_bytes(&image(None), &options);
+        assert!((count(&image(None), options)..2_000).contains(&bytes), "{bytes}");
     }
 }

@@ -59,6 +59,10 @@ impl ChatModel for Guide {
             Ok(stream)
         })
     }
+
+    fn sees(&self, _model: &str) -> bool {
+        false
+    }
 }
 
 fn events(request: &ModelRequest, next: Move) -> Vec<ModelEvent> {

@@ -47,6 +47,8 @@ pub(crate) struct RequestRules {
     pub(crate) reasoning_effort: EffortRule,
     /// Whether an answer is sure to have the shape that was asked for.
     pub(crate) enforces_shapes: bool,
+    /// Whether models may be shown images about which nothing is known.
+    pub(crate) sees: bool,
     reasoning_models: Vec<String>,
     not_reasoning_models: Vec<String>,
     no_parallel_field: Vec<String>,
@@ -80,6 +82,7 @@ impl Default for RequestRules {
             reasoning_sent_as: None,
             reasoning_effort: EffortRule::Always,
             enforces_shapes: false,
+            sees: true,
             reasoning_models: Vec::new(),
             not_reasoning_models: Vec::new(),
             no_parallel_field: Vec::new(),
@@ -199,6 +202,7 @@ struct KnownModels {
     windows: BTreeMap<String, u32>,
     dimensions: BTreeMap<String, u32>,
     reasoning: BTreeMap<String, bool>,
+    sees: BTreeMap<String, bool>,
 }
 
 #[expect(clippy::expect_used, reason = "the file is compiled in, and a test reads it")]
@@ -269,6 +273,11 @@ pub(crate) fn known_to_reason(model: &str) -> bool {
     by_start(&KNOWN_MODELS.reasoning, model).unwrap_or(false)
 }
 
+/// Whether a model is known by its name to see images, or not to.
+pub(crate) fn known_to_see(model: &str) -> Option<bool> {
+    by_start(&KNOWN_MODELS.sees, model)
+}
+
 /// What is known about the longest start of the model's own name.
 fn by_start<T: Copy>(known: &BTreeMap<String, T>, model: &str) -> Option<T> {
     let name = own_name(model).to_ascii_lowercase();
@@ -317,6 +326,24 @@ mod tests {
         check("Qwen3-8B", true);
         check("qwen3-coder:30b", false);
         check("llama3.2", false);
+    }
+
+    #[test]
+    fn models_that_see_nothing_are_known_by_name() {
+        let check = |model: &str, expected: Option<bool>| assert_eq!(known_to_see(model), expected, "{model}");
+        for model in ["gpt-4o-mini", "gpt-4-turbo-2024-04-09", "openai/gpt-4.1", "o1-2024-12-17", "qwen2.5-vl-7b"] {
+            assert_ne!(known_to_see(model), Some(false), "{model}");
+        }
+        check("gpt-3.5-turbo-0125", Some(false));
+        check("gpt-4", Some(false));
+        check("gpt-4-0613", Some(false));
+        check("gpt-4-vision-preview", Some(true));
+        check("openai/o3-mini-high", Some(false));
+        check("deepseek/deepseek-r1:free", Some(false));
+        check("gpt-oss:20b", Some(false));
+        check("llama3.2:1b", Some(false));
+        check("llama3.2-vision:11b", Some(true));
+        check("somebody/new", None);
     }
 
     #[test]

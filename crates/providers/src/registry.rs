@@ -261,6 +261,11 @@ impl Registry {
         Ok(Arc::clone(&provider.model) as Arc<dyn ChatModel>)
     }
 
+    /// Whether a model may be shown images. One that nobody knows is tried, and says so itself.
+    pub fn sees(&self, handle: &ModelHandle) -> bool {
+        self.chat_model(handle).map_or(true, |model| model.sees(handle.model()))
+    }
+
     /// What its endpoint tells about a model.
     pub async fn resolve(&self, handle: &ModelHandle) -> Result<ModelEntry, ResolveError> {
         if handle.provider() == BUILTIN {

@@ -22,6 +22,9 @@ use crate::snapshots::Loaded;
 /// Listings of agents that are remembered at most; they are small, and doors ask for few different ones.
 const MAX_LISTINGS: usize = 1_024;
 
+/// Bytes of images that warm contexts may have together. Texts need no such limit, for they fit a model's window.
+const MAX_IMAGE_BYTES: usize = 256 * 1024 * 1024;
+
 /// A listing of agents, by its owner and its filter.
 pub(crate) type Lookup = (OrganizationId, AgentFilter);
 
@@ -222,6 +225,9 @@ impl Cache {
         );
         evict(&mut entries.agents, self.capacity, |entry| entry.used);
         evict(&mut entries.conversations, self.capacity, |entry| entry.used);
+        if image_bytes(&snapshot.context) > 0 {
+            entries.evict_images(MAX_IMAGE_BYTES);
+        }
     }
 }
 
@@ -254,5 +260,82 @@ impl Entries {
     fn tick(&mut self) -> u64 {
         self.clock += 1;
         self.clock
+    }
+
+    /// Drops the contexts with images that were not used for longest, until the others' fit; the newest always stays.
+    fn evict_images(&mut self, limit: usize) {
+        let sizes = self.conversations.iter().map(|(id, entry)| (entry.used, *id, image_bytes(&entry.context)));
+        let mut heavy: Vec<_> = sizes.filter(|(_, _, bytes)| *bytes > 0).collect();
+        let mut held: usize = heavy.iter().map(|(_, _, bytes)| bytes).sum();
+        heavy.sort_unstable_by_key(|(used, _, _)| *used);
+        heavy.pop();
+        for (_, id, bytes) in heavy {
+            if held <= limit {
+                break;
+            }
+            self.conversations.remove(&id);
+            held -= bytes;
+        }
+    }
+
+    /// A context got these messages.
+    pub(crate) fn after_growth(&mut self, new: &[Arc<Message>]) {
+        if image_bytes(new) > 0 {
+            self.evict_images(MAX_IMAGE_BYTES);
+        }
+    }
+}
+
+fn image_bytes(messages: &[Arc<Message>]) -> usize {
+    messages.iter().flat_map(|message| message.images()).map(|image| image.source.size()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::{Actor, ContentPart, Image, ImageSource, Role, Standing, Timestamp};
+
+    use super::*;
+
+    fn entry(used: u64, bytes: usize) -> ConversationEntry {
+        let (agent, owner) = (AgentId::random(), Actor::default_user().organization);
+        let source = (bytes > 0).then(|| ImageSource::from_base64("image/png", &"A".repeat(bytes)).unwrap());
+        let message = Message {
+            id: MessageId::random(),
+            organization: owner,
+            agent,
+            conversation: ConversationId::random(),
+            identity: None,
+            sequence_id: 1,
+            role: Role::User,
+            content: source.map(|source| ContentPart::Image(Image { source, detail: None })).into_iter().collect(),
+            tool_calls: Arc::new([]),
+            tool_returns: Arc::new([]),
+            name: None,
+            model: None,
+            otid: None,
+            run: None,
+            step: None,
+            standing: Standing::Kept,
+            created_at: Timestamp::UNIX_EPOCH,
+        };
+        let context = Arc::new(vec![Arc::new(message)]);
+        ConversationEntry { owner, agent, identity: None, blocks: ScopedBlocks::default(), context, used }
+    }
+
+    #[test]
+    fn contexts_with_images_leave_the_cache_where_they_are_too_large_together() {
+        let mut entries = Entries::default();
+        for (used, bytes) in [(1, 0), (2, 400), (3, 400), (4, 400), (5, 0)] {
+            entries.conversations.insert(ConversationId::random(), entry(used, bytes));
+        }
+        let left = |entries: &mut Entries, limit| {
+            entries.evict_images(limit);
+            let mut left: Vec<u64> = entries.conversations.values().map(|entry| entry.used).collect();
+            left.sort_unstable();
+            left
+        };
+        assert_eq!(left(&mut entries, 1_200), [1, 2, 3, 4, 5]);
+        assert_eq!(left(&mut entries, 1_199), [1, 3, 4, 5]);
+        assert_eq!(left(&mut entries, 0), [1, 4, 5]);
     }
 }

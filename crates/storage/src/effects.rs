@@ -145,7 +145,10 @@ impl Entries {
         let new: Option<Vec<_>> = messages.into_iter().map(|(_, message)| message).collect();
         match new {
             // A running step may hold the old list; then this copies two hundred pointers, which takes a microsecond.
-            Some(new) => Arc::make_mut(&mut entry.context).extend(new),
+            Some(new) => {
+                Arc::make_mut(&mut entry.context).extend(new.iter().cloned());
+                self.after_growth(&new);
+            }
             None => {
                 self.conversations.remove(&conversation);
             }

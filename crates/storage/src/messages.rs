@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use domain::{
-    AgentId, ContentPart, ConversationId, IdentityId, Message, MessageId, OrganizationId, Role, RunId, Standing,
+    AgentId, ContentPart, ConversationId, IdentityId, ImageSource, Message, MessageId, OrganizationId, Role, RunId,
+    Standing,
 };
 
 use crate::apply::Scope;
@@ -360,6 +361,9 @@ fn check_texts(message: &Message) -> Result<(), StoreError> {
                 texts::check(WHAT, text)?;
                 texts::check_optional(WHAT, signature.as_deref())?;
             }
+            ContentPart::Image(image) => match &image.source {
+                ImageSource::Url { url: text } | ImageSource::Base64 { data: text, .. } => texts::check(WHAT, text)?,
+            },
         }
     }
     for call in message.tool_calls.iter() {

@@ -92,7 +92,7 @@ fn result(hit: &Hit<Message>, mode: SearchMode, call: &ToolInvocation<'_>) -> Va
         .iter()
         .filter_map(|part| match part {
             ContentPart::Reasoning { text, .. } => Some(&**text),
-            ContentPart::Text { .. } => None,
+            ContentPart::Text { .. } | ContentPart::Image(_) => None,
         })
         .collect();
     if !thoughts.is_empty() {

@@ -45,6 +45,8 @@ const FIELDS: &[&str] = &[
     "web_search_options",
 ];
 
+/// Models that don't take images, by the start of their names.
+const BLIND: &[&str] = &["gpt-3.5"];
 const TOOLS_MAX: usize = 128;
 const NAME_MAX: usize = 64;
 const CALL_ID_MAX: usize = 40;
@@ -66,7 +68,10 @@ pub(super) fn check(body: &Value) -> Checked {
     check_settings(fields)?;
     check_tools(fields)?;
     match fields.get("messages").and_then(Value::as_array) {
-        Some(messages) if !messages.is_empty() => check_messages(messages),
+        Some(messages) if !messages.is_empty() => {
+            let model = fields.get("model").and_then(Value::as_str).unwrap_or_default();
+            check_messages(messages, !BLIND.iter().any(|start| model.starts_with(start)))
+        }
         _ => fault("messages", "there must be at least one message"),
     }
 }
@@ -222,7 +227,7 @@ fn is_name(name: &str) -> bool {
     (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(allowed)
 }
 
-fn check_messages(messages: &[Value]) -> Checked {
+fn check_messages(messages: &[Value], sees: bool) -> Checked {
     // Calls of the last assistant message that have no answer yet.
     let mut open = BTreeSet::new();
     for (index, message) in messages.iter().enumerate() {
@@ -232,10 +237,14 @@ fn check_messages(messages: &[Value]) -> Checked {
             return fault(path, format!("calls without an answer stand before this message: {open:?}"));
         }
         match role {
-            "system" | "developer" | "user" => check_content(&message["content"], &path)?,
+            "user" => {
+                check_content(&message["content"], &path)?;
+                check_images(&message["content"], &path, sees)?;
+            }
+            "system" | "developer" => check_words(&message["content"], &path)?,
             "assistant" => open = check_assistant(message, &path)?,
             "tool" => {
-                check_content(&message["content"], &path)?;
+                check_words(&message["content"], &path)?;
                 let id = message["tool_call_id"].as_str().unwrap_or_default();
                 if !open.remove(id) {
                     return fault(format!("{path}.tool_call_id"), format!("no call `{id}` waits for an answer here"));
@@ -253,6 +262,15 @@ fn check_messages(messages: &[Value]) -> Checked {
     }
 }
 
+/// The content of anybody but a user.
+fn check_words(content: &Value, path: &str) -> Checked {
+    let shows = content.as_array().is_some_and(|parts| parts.iter().any(|part| part["type"] == "image_url"));
+    if shows {
+        return fault(format!("{path}.content"), "only messages of the role `user` may hold images");
+    }
+    check_content(content, path)
+}
+
 fn check_content(content: &Value, path: &str) -> Checked {
     match content {
         Value::String(_) => Ok(()),
@@ -268,11 +286,55 @@ fn is_part(part: &Value) -> bool {
     match part["type"].as_str() {
         Some("text") => part["text"].is_string(),
         Some("refusal") => part["refusal"].is_string(),
+        // Whose images are taken is checked by `check_images`.
         Some("image_url") => part["image_url"]["url"].is_string(),
         Some("input_audio") => part["input_audio"]["data"].is_string(),
         Some("file") => part["file"].is_object(),
         _ => false,
     }
+}
+
+/// Images of a user's message, each with its address, its detail and nothing else.
+fn check_images(content: &Value, path: &str, sees: bool) -> Checked {
+    for part in content.as_array().into_iter().flatten().filter(|part| part["type"] == "image_url") {
+        let path = format!("{path}.content.image_url");
+        if !sees {
+            return fault(path, "this model does not take images");
+        }
+        let image = &part["image_url"];
+        let of_two = part.as_object().is_some_and(|fields| fields.len() == 2);
+        let unknown = image.as_object().and_then(|all| all.keys().find(|name| *name != "url" && *name != "detail"));
+        if !of_two || unknown.is_some() {
+            return fault(path, "an image has a `url`, a `detail` and nothing else");
+        }
+        let detail = image.get("detail");
+        if detail.is_some_and(|detail| !["auto", "low", "high"].iter().any(|word| detail == word)) {
+            return fault(format!("{path}.detail"), "this must be `auto`, `low` or `high`");
+        }
+        if !image["url"].as_str().is_some_and(is_image_url) {
+            return fault(format!("{path}.url"), "this must be an address of the web or a `data:` URL of an image");
+        }
+    }
+    Ok(())
+}
+
+fn is_image_url(url: &str) -> bool {
+    let Some(inline) = url.strip_prefix("data:") else {
+        return ["http://", "https://"]
+            .iter()
+            .any(|scheme| url.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()));
+    };
+    let Some((kind, data)) = inline.split_once(";base64,") else {
+        return false;
+    };
+    let letters = data.trim_end_matches('=');
+    let padding = data.len() - letters.len();
+    let of_alphabet = letters.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/');
+    ["image/png", "image/jpeg", "image/gif", "image/webp"].contains(&kind)
+        && !letters.is_empty()
+        && data.len() % 4 == 0
+        && padding <= 2
+        && of_alphabet
 }
 
 /// The ids of the calls that the message makes.
@@ -281,7 +343,7 @@ fn check_assistant<'a>(message: &'a Value, path: &str) -> Result<BTreeSet<&'a st
     let calls = message.get("tool_calls").filter(|calls| !calls.is_null());
     let content = &message["content"];
     if calls.is_none() || !content.is_null() {
-        check_content(content, path)?;
+        check_words(content, path)?;
     }
     let Some(calls) = calls else {
         return Ok(ids);

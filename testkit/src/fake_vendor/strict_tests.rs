@@ -122,3 +122,28 @@ fn messages_have_known_roles_and_content() {
         assert_eq!(messages(json!([message])), expected, "{message}");
     }
 }
+
+#[test]
+fn images_are_whole_and_of_users() {
+    let part = |image: Value| json!([{"type": "text", "text": "see"}, {"type": "image_url", "image_url": image}]);
+    let of = |role: &str, image: Value| messages(json!([{"role": role, "content": part(image)}]));
+    for (image, expected) in [
+        (json!({"url": "https://example.com/a.png"}), "ok"),
+        (json!({"url": "data:image/png;base64,AAAA", "detail": "low"}), "ok"),
+        (json!({"url": "data:image/png;base64,AAA"}), "messages[0].content.image_url.url"),
+        (json!({"url": "data:image/bmp;base64,AAAA"}), "messages[0].content.image_url.url"),
+        (json!({"url": "data:image/png,AAAA"}), "messages[0].content.image_url.url"),
+        (json!({"url": "ftp://example.com/a.png"}), "messages[0].content.image_url.url"),
+        (json!({"url": "https://h/a", "detail": "most"}), "messages[0].content.image_url.detail"),
+        (json!({"url": "https://h/a", "detail": null}), "messages[0].content.image_url.detail"),
+        (json!({"url": "https://h/a", "size": 1}), "messages[0].content.image_url"),
+        (json!("https://h/a"), "messages[0].content"),
+    ] {
+        assert_eq!(of("user", image.clone()), expected, "{image}");
+    }
+    let image = json!({"url": "https://h/a"});
+    assert_eq!(of("system", image.clone()), "messages[0].content");
+    assert_eq!(of("assistant", image.clone()), "messages[0].content");
+    let blind = json!({"model": "gpt-3.5-turbo", "messages": [{"role": "user", "content": part(image)}]});
+    assert_eq!(fields(&blind), "messages[0].content.image_url");
+}

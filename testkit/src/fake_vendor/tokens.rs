@@ -21,6 +21,11 @@ pub struct TokenRules {
     pub count_factor: f64,
 }
 
+/// A square photo of four tiles, or its smallest view.
+fn image(part: &Value) -> u64 {
+    if part["image_url"]["detail"] == "low" { 85 } else { 765 }
+}
+
 /// Counts requests. What was counted before is remembered, because conversations repeat themselves.
 #[derive(Debug, Default)]
 pub(super) struct Counter {
@@ -41,7 +46,9 @@ impl Counter {
             let texts = [&function["name"], &function["arguments"]];
             texts.iter().filter_map(|text| text.as_str()).map(|text| self.text(text)).sum::<u64>() + 5
         });
-        self.text(&text_of(&message["content"])) + calls.sum::<u64>() + 4
+        let parts = message["content"].as_array().into_iter().flatten();
+        let images = parts.filter(|part| part["type"] == "image_url").map(image);
+        self.text(&text_of(&message["content"])) + calls.sum::<u64>() + images.sum::<u64>() + 4
     }
 
     fn text(&self, text: &str) -> u64 {

@@ -162,6 +162,7 @@ fn lines(message: &Message) -> String {
         ContentPart::Text { text } => format!("{who}: {}\n", bare(text)),
         ContentPart::Reasoning { text, is_native: true, .. } => format!("{who} reasons: {text}\n"),
         ContentPart::Reasoning { text, .. } => format!("{who} thinks: {text}\n"),
+        ContentPart::Image(_) => format!("{who} shows an image\n"),
     });
     let calls = message.tool_calls.iter().map(|call| format!("{who} calls {} {}\n", call.name, call.arguments));
     parts.chain(calls).collect()

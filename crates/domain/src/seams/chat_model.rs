@@ -188,6 +188,12 @@ pub trait ChatModel: Send + Sync {
     /// Sends `request`. Errors before the first event come from the future, later ones from the stream.
     fn stream(&self, request: Arc<ModelRequest>) -> BoxFuture<'_, Result<ModelStream, ModelError>>;
 
+    /// Whether `model`, by the provider's own name of it, may be shown images. What is not known is tried.
+    fn sees(&self, model: &str) -> bool {
+        let _ = model;
+        true
+    }
+
     /// Whether an answer is sure to have the shape that [`Sampling::response_format`] names. Where it isn't, the caller
     /// has to look.
     fn enforces(&self, format: &ResponseFormat) -> bool {

@@ -6,6 +6,7 @@ use domain::{AgentId, ContentPart, Message, MessageId, RunId, StepId, ToolCall, 
 use serde::Serialize;
 use serde_json::Value;
 
+use super::images::Source;
 use super::times::ResourceTime;
 
 /// Everything in a context window, with its tokens.
@@ -85,6 +86,7 @@ struct StoredMessage<'a> {
 enum Part<'a> {
     Text { text: &'a str, signature: () },
     Reasoning { is_native: bool, reasoning: &'a str, signature: Option<&'a str> },
+    Image { source: Source<'a> },
 }
 
 #[derive(Debug, Serialize)]
@@ -193,6 +195,7 @@ fn part(part: &ContentPart) -> Part<'_> {
         ContentPart::Reasoning { text, is_native, signature } => {
             Part::Reasoning { is_native: *is_native, reasoning: text, signature: signature.as_deref() }
         }
+        ContentPart::Image(image) => Part::Image { source: image.into() },
     }
 }
 

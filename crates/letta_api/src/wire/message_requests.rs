@@ -1,10 +1,12 @@
 //! What clients send to agents: messages, and how they want the answer.
 
 use dispatch::request::InputMessage;
+use domain::image::check_images;
 use domain::{ContentPart, Role};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::images::SourceBody;
 use super::messages::{MessageType, Shown};
 use crate::body::Fields;
 use crate::error::ApiError;
@@ -51,6 +53,8 @@ struct PartBody {
     kind: Option<String>,
     #[serde(default)]
     text: Option<String>,
+    #[serde(default)]
+    source: Option<SourceBody>,
 }
 
 impl MessageBody {
@@ -72,6 +76,10 @@ impl MessageBody {
         };
         let Some(content) = self.content else { return wrong("each message needs content") };
         let content = content.into_parts(&place)?;
+        if role != Role::User && content.iter().any(|part| part.as_image().is_some()) {
+            return wrong("only messages of the role user can hold images");
+        }
+        check_images(&content).map_err(|error| ApiError::invalid("value_error", &place, &error.to_string()))?;
         Ok(InputMessage {
             role,
             content: content.into(),
@@ -90,10 +98,23 @@ impl ContentBody {
         let read = |part: PartBody| match (part.kind.as_deref(), part.text) {
             (None | Some("text"), Some(text)) => Ok(ContentPart::text(text)),
             (None | Some("text"), None) => Err(ApiError::invalid("missing", place, "a text part needs `text`")),
-            (Some("image"), _) => Err(ApiError::refused("images are not read by this server yet; send text")),
-            (Some(_), _) => Err(ApiError::invalid("union_tag_invalid", place, "a content part's type must be `text`")),
+            (Some("image"), _) => image(part.source, place),
+            (Some(_), _) => {
+                Err(ApiError::invalid("union_tag_invalid", place, "a content part's type must be `text` or `image`"))
+            }
         };
         parts.into_iter().map(read).collect()
+    }
+}
+
+fn image(source: Option<SourceBody>, place: &[&str]) -> Result<ContentPart, ApiError> {
+    let Some(source) = source else {
+        return Err(ApiError::invalid("missing", place, "an image part needs `source`"));
+    };
+    match source.into_image() {
+        Ok(Some(image)) => Ok(ContentPart::Image(image)),
+        Ok(None) => Err(ApiError::refused("images of the type `letta` are not kept here; send `url` or `base64`")),
+        Err(error) => Err(ApiError::invalid("value_error", place, &error.to_string())),
     }
 }
 

@@ -31,6 +31,19 @@ fn words_come_in_three_forms() {
 }
 
 #[test]
+fn images_come_with_their_source() {
+    let body = r#"{"input": [{"type": "text", "text": "See"}, {"type": "image", "source": {"type": "url", "url": "https://h/a"}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA", "detail": "low"}}]}"#;
+    let request = read(body).expect("a request");
+    let stored = serde_json::to_value(&request.input[0].content[1..]).expect("JSON");
+    let expected = serde_json::json!([
+        {"type": "image", "source": {"type": "url", "url": "https://h/a"}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}, "detail": "low"},
+    ]);
+    assert_eq!(stored, expected);
+}
+
+#[test]
 fn a_stream_is_of_steps_or_of_tokens() {
     let streaming = |more: &str| read(&format!(r#"{{"input": "x"{more}}}"#)).expect("a request").streaming;
     assert_eq!(streaming(""), Streaming::No);
@@ -51,7 +64,22 @@ fn what_can_not_be_answered_is_refused() {
         (r#"{"messages": [{"content": "x"}]}"#, "needs a role"),
         (r#"{"messages": [{"role": "user"}]}"#, "needs content"),
         (r#"{"messages": [{"role": "assistant", "content": "x"}]}"#, "one of user, system"),
-        (r#"{"messages": [{"role": "user", "content": [{"type": "image"}]}]}"#, "images"),
+        (r#"{"input": [{"type": "image"}]}"#, "needs `source`"),
+        (r#"{"input": [{"type": "image", "source": {"type": "letta", "file_id": "file-1"}}]}"#, "`letta`"),
+        (r#"{"input": [{"type": "image", "source": {"type": "url", "url": "file:///a"}}]}"#, "http://"),
+        (
+            r#"{"input": [{"type": "image", "source": {"type": "base64", "media_type": "image/bmp", "data": "AAAA"}}]}"#,
+            "image/bmp",
+        ),
+        (
+            r#"{"input": [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "?"}}]}"#,
+            "base64",
+        ),
+        (
+            r#"{"messages": [{"role": "system", "content": [{"type": "image", "source": {"type": "url", "url": "https://h/a"}}]}]}"#,
+            "role user",
+        ),
+        (r#"{"input": [{"type": "omitted_reasoning"}]}"#, "`text` or `image`"),
         (r#"{"messages": [{"role": "user", "content": [{"type": "text"}]}]}"#, "needs `text`"),
         (r#"{"messages": [{"type": "approval", "approve": true}]}"#, "approval"),
         (r#"{"input": "x", "max_steps": "many"}"#, "('body', 'max_steps')"),

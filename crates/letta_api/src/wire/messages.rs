@@ -7,6 +7,7 @@ use domain::message::SEND_MESSAGE;
 use domain::{ContentPart, Message, MessageId, Role, RunId, StepId, ToolCall, ToolReturn, ToolStatus};
 use serde::{Deserialize, Serialize};
 
+use super::images::Source;
 use super::times::MessageDate;
 
 /// What kind of message a client is shown.
@@ -69,15 +70,14 @@ pub(crate) enum Body<'a> {
 #[serde(untagged)]
 pub(crate) enum Content<'a> {
     Text(Cow<'a, str>),
-    Parts(Vec<TextPart<'a>>),
+    Parts(Vec<Part<'a>>),
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct TextPart<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    text: &'a str,
-    signature: (),
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Part<'a> {
+    Text { text: &'a str, signature: () },
+    Image { source: Source<'a> },
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -163,14 +163,20 @@ fn head<'a>(message: &'a Message, message_type: MessageType, body: Body<'a>) -> 
 
 fn whole<'a>(message: &'a Message, message_type: MessageType, otid: Option<&'a str>) -> LettaMessage<'a> {
     let mut texts = message.texts();
-    let content = match (texts.next(), texts.next()) {
-        (None, _) => Content::Text("".into()),
-        (Some(only), None) => Content::Text(only.into()),
-        (Some(_), Some(_)) => {
-            Content::Parts(message.texts().map(|text| TextPart { kind: "text", text, signature: () }).collect())
-        }
+    let content = match (texts.next(), texts.next(), message.images().next()) {
+        (None, _, None) => Content::Text("".into()),
+        (Some(only), None, None) => Content::Text(only.into()),
+        _ => Content::Parts(message.content.iter().filter_map(part).collect()),
     };
     LettaMessage { otid: otid.map(Cow::Borrowed), ..head(message, message_type, Body::Words { content }) }
+}
+
+fn part(part: &ContentPart) -> Option<Part<'_>> {
+    match part {
+        ContentPart::Text { text } => Some(Part::Text { text, signature: () }),
+        ContentPart::Image(image) => Some(Part::Image { source: image.into() }),
+        ContentPart::Reasoning { .. } => None,
+    }
 }
 
 fn assistant<'a>(message: &'a Message, shown: &Shown, out: &mut Vec<LettaMessage<'a>>) {
@@ -181,6 +187,8 @@ fn assistant<'a>(message: &'a Message, shown: &Shown, out: &mut Vec<LettaMessage
     for part in message.content.iter() {
         match part {
             ContentPart::Text { text } if text.is_empty() => {}
+            // No model of this dialect answers with one.
+            ContentPart::Image(_) => {}
             ContentPart::Text { text } => {
                 push(MessageType::AssistantMessage, Body::Words { content: Content::Text((&**text).into()) });
             }

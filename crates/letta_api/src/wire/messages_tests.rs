@@ -121,3 +121,25 @@ fn several_texts_stay_apart() {
     assert_eq!(json[0]["content"][1]["text"], "b");
     assert_eq!(json[0]["content"][0]["type"], "text");
 }
+
+#[test]
+fn images_are_shown_with_their_source() {
+    let image = |source: domain::ImageSource, detail| ContentPart::Image(domain::Image { source, detail });
+    let at = domain::ImageSource::from_url("https://example.com/a.png").expect("an address");
+    let here = domain::ImageSource::from_base64("image/png", "AAAA").expect("an image");
+    let mut message = message(Role::User);
+    message.content = Arc::new([
+        ContentPart::text("Look."),
+        image(at, None),
+        image(here.clone(), None),
+        image(here, Some(domain::ImageDetail::Low)),
+    ]);
+    let json = serde_json::to_value(letta_messages(&message, &shown(true))).expect("JSON");
+    let expected = serde_json::json!([
+        {"type": "text", "text": "Look.", "signature": null},
+        {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA", "detail": null}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA", "detail": "low"}},
+    ]);
+    assert_eq!(json[0]["content"], expected);
+}

@@ -10,6 +10,7 @@ pub(crate) mod context;
 pub(crate) mod errors;
 #[cfg(test)]
 pub(crate) mod facts;
+pub(crate) mod images;
 pub(crate) mod message_requests;
 pub(crate) mod messages;
 pub(crate) mod models;

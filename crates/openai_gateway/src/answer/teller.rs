@@ -211,7 +211,7 @@ impl Teller {
 fn thought(part: &ContentPart) -> Option<&str> {
     match part {
         ContentPart::Reasoning { text, .. } => Some(text),
-        ContentPart::Text { .. } => None,
+        ContentPart::Text { .. } | ContentPart::Image(_) => None,
     }
 }
 

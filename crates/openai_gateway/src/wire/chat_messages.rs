@@ -1,14 +1,19 @@
 //! The messages of a chat request, each checked where it stands.
 //!
+//! Users' messages may hold images, whose addresses are passed on and never opened here. Audio and files are refused, and
+//! so are images of anybody else: no vendor of this dialect takes them.
+//!
 //! Clients echo fields that no specification knows (`reasoning_content`, `cache_control`, …); those are let pass.
 
 use std::sync::Arc;
 
-use domain::{ContentPart, ToolCall};
+use domain::image::check_images;
+use domain::{ContentPart, Digest, Image, ImageDetail, ImageError, ImageSource, ToolCall};
 use serde_json::{Map, Value};
 
 use super::{missing, wrong_type};
 use crate::error::ApiError;
+use crate::session_name::{bytes_digest, text_digest};
 
 /// Messages that one request may hold.
 const MAX_MESSAGES: usize = 10_000;
@@ -43,6 +48,24 @@ impl ClientMessage {
     pub(crate) fn text(&self) -> String {
         let texts: Vec<&str> = self.content.iter().filter_map(ContentPart::as_text).collect();
         texts.join("\n")
+    }
+
+    /// Whether there is something to look at.
+    pub(crate) fn has_images(&self) -> bool {
+        self.content.iter().any(|part| part.as_image().is_some())
+    }
+
+    /// By what the message is known again when a client sends it once more: its words and its images.
+    pub(crate) fn digest(&self) -> Digest {
+        let text = self.text();
+        if !self.has_images() {
+            return text_digest(&text);
+        }
+        let images = self.content.iter().filter_map(ContentPart::as_image).flat_map(|image| match &image.source {
+            ImageSource::Url { url } => [b"url".as_slice(), url.as_bytes()],
+            ImageSource::Base64 { media_type, data } => [media_type.as_str().as_bytes(), data.as_bytes()],
+        });
+        bytes_digest([b"images".as_slice(), text.as_bytes()].into_iter().chain(images))
     }
 }
 
@@ -81,6 +104,7 @@ fn read(message: &Value, index: usize) -> Result<ClientMessage, ApiError> {
     if role == ClientRole::User && !content.iter().any(says_something) {
         return Err(invalid(format!("`messages[{index}].content` is empty."), "invalid_value"));
     }
+    check_images(&content).map_err(|error| bad_image(&error, index))?;
     let tool_call_id = short(message, "tool_call_id", index)?;
     let name = short(message, "name", index)?;
     if role == ClientRole::Tool && tool_call_id.is_none() && name.is_none() {
@@ -93,6 +117,7 @@ fn read(message: &Value, index: usize) -> Result<ClientMessage, ApiError> {
 fn says_something(part: &ContentPart) -> bool {
     match part {
         ContentPart::Text { text } => !text.trim().is_empty(),
+        ContentPart::Image(_) => true,
         ContentPart::Reasoning { .. } => false,
     }
 }
@@ -114,6 +139,11 @@ fn part_of(part: &Value, role: ClientRole, index: usize) -> Result<Option<Conten
         (Some("text"), None) => {
             Err(invalid(format!("A text part of `messages[{index}]` has no `text`."), "invalid_type"))
         }
+        (Some("image_url"), _) if role == ClientRole::User => image(part, index).map(Some),
+        (Some("image_url"), _) => {
+            let text = format!("`messages[{index}]` holds an image: only messages of the role `user` can.");
+            Err(invalid(text, "unsupported_value"))
+        }
         // What an assistant refused or thought is its own business; nothing is answered to it.
         (Some("refusal" | "thinking" | "reasoning" | "redacted_thinking"), _) if role == ClientRole::Assistant => {
             Ok(None)
@@ -125,6 +155,35 @@ fn part_of(part: &Value, role: ClientRole, index: usize) -> Result<Option<Conten
         }
         (None, _) => Err(invalid(format!("A part of `messages[{index}]` has no `type`."), "invalid_type")),
     }
+}
+
+/// An image as OpenAI's clients write it, and as some write it who leave out the object around the address.
+fn image(part: &Value, index: usize) -> Result<ContentPart, ApiError> {
+    let given = &part["image_url"];
+    let Some(url) = given.as_str().or_else(|| given["url"].as_str()) else {
+        let text = format!("An image part of `messages[{index}]` has no `image_url` with a `url`.");
+        return Err(invalid(text, "invalid_type"));
+    };
+    let detail = match given.get("detail") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(detail)) => ImageDetail::parse(detail).map(Some),
+        Some(other) => Err(ImageError::Detail(other.to_string().chars().take(40).collect())),
+    };
+    let bad = |error: ImageError| bad_image(&error, index);
+    let source = ImageSource::from_url(url).map_err(bad)?;
+    Ok(ContentPart::Image(Image { source, detail: detail.map_err(bad)? }))
+}
+
+fn bad_image(error: &ImageError, index: usize) -> ApiError {
+    let code = match error {
+        ImageError::Address | ImageError::LongAddress => "invalid_image_url",
+        ImageError::Data => "invalid_base64_image",
+        ImageError::Type(_) => "unsupported_value",
+        ImageError::Detail(_) => "invalid_value",
+        ImageError::TooMany => "array_above_max_length",
+        ImageError::TooLarge => "image_too_large",
+    };
+    invalid(format!("`messages[{index}]`: {error}."), code)
 }
 
 /// NUL can't be kept by a store and means nothing in a message.
@@ -180,3 +239,7 @@ fn short(message: &Value, field: &str, index: usize) -> Result<Option<Arc<str>>,
 fn invalid(text: String, code: &'static str) -> ApiError {
     ApiError::invalid(text, Some("messages"), Some(code))
 }
+
+#[cfg(test)]
+#[path = "chat_messages_tests.rs"]
+mod tests;

@@ -53,7 +53,7 @@ fn message(draft: InitialMessage) -> Arc<Message> {
 }
 
 fn first_arguments(context: &[Arc<Message>], inner_thoughts: bool) -> Arc<str> {
-    let shown = chat_messages(context, &HistoryOptions { inner_thoughts, max_return_chars: None });
+    let shown = chat_messages(context, &HistoryOptions { inner_thoughts, max_return_chars: None, images: true });
     assert!(shown[0].content.is_empty(), "the thought is shown nowhere but in the arguments");
     shown[0].tool_calls[0].arguments.clone()
 }

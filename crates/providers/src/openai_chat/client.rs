@@ -20,7 +20,7 @@ use super::rendered::RenderedMessages;
 use super::request;
 use super::stream::Assembler;
 use crate::http::{HttpClients, Timeouts, describe, read_body, read_start};
-use crate::profile::Profile;
+use crate::profile::{self, Profile};
 use crate::sse::{SseError, SseParser};
 
 /// Bytes of a whole answer.
@@ -157,6 +157,10 @@ impl OpenAiChat {
 impl ChatModel for OpenAiChat {
     fn stream(&self, request: Arc<ModelRequest>) -> BoxFuture<'_, Result<ModelStream, ModelError>> {
         Box::pin(async move { self.ask(&request).await })
+    }
+
+    fn sees(&self, model: &str) -> bool {
+        profile::known_to_see(model).unwrap_or(self.endpoint.profile.requests.sees)
     }
 
     fn enforces(&self, format: &ResponseFormat) -> bool {

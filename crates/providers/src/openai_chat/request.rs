@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use domain::image::{ImageDetail, ImageSource};
 use domain::message::{ContentPart, Role, ToolCall};
 use domain::model_config::ResponseFormat;
 use domain::seams::chat_model::{ChatMessage, ModelRequest, ToolChoice, ToolSpec};
@@ -49,12 +50,20 @@ fn expected_size(request: &ModelRequest) -> usize {
         .messages
         .iter()
         .map(|message| {
-            let parts: usize = message.content.iter().filter_map(ContentPart::as_text).map(str::len).sum();
+            let parts: usize = message.content.iter().map(part_size).sum();
             let calls: usize = message.tool_calls.iter().map(|call| call.arguments.len() + 128).sum();
             parts + calls + 96
         })
         .sum();
     texts + texts / 8 + request.tools.len() * 1536 + 512
+}
+
+fn part_size(part: &ContentPart) -> usize {
+    match part {
+        ContentPart::Text { text } => text.len(),
+        ContentPart::Image(image) => image.source.size() + 96,
+        ContentPart::Reasoning { .. } => 0,
+    }
 }
 
 /// Everything but the model's name and the messages.
@@ -203,6 +212,9 @@ struct Content<'a>(&'a ChatMessage);
 
 impl Serialize for Content<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.content.iter().any(|part| part.as_image().is_some()) {
+            return serializer.collect_seq(self.0.content.iter().filter_map(Part::of));
+        }
         let mut texts = self.0.content.iter().filter_map(ContentPart::as_text);
         let Some(first) = texts.next() else {
             let calls_only = !self.0.tool_calls.is_empty();
@@ -213,17 +225,57 @@ impl Serialize for Content<'_> {
         };
         let mut parts = serializer.serialize_seq(None)?;
         for text in [first, second].into_iter().chain(texts) {
-            parts.serialize_element(&TextPart { kind: "text", text })?;
+            parts.serialize_element(&Part::Text { text })?;
         }
         parts.end()
     }
 }
 
 #[derive(Serialize)]
-struct TextPart<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    text: &'a str,
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    Text { text: &'a str },
+    ImageUrl { image_url: ImageUrl<'a> },
+}
+
+#[derive(Serialize)]
+struct ImageUrl<'a> {
+    url: Address<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'static str>,
+}
+
+impl<'a> Part<'a> {
+    fn of(part: &'a ContentPart) -> Option<Self> {
+        match part {
+            // Some vendors refuse a text part without text.
+            ContentPart::Text { text } if text.is_empty() => None,
+            ContentPart::Text { text } => Some(Self::Text { text }),
+            ContentPart::Image(image) => {
+                let detail = image.detail.map(ImageDetail::as_str);
+                Some(Self::ImageUrl { image_url: ImageUrl { url: Address(&image.source), detail } })
+            }
+            ContentPart::Reasoning { .. } => None,
+        }
+    }
+}
+
+/// The dialect has one field for an image and for the way to it.
+struct Address<'a>(&'a ImageSource);
+
+impl fmt::Display for Address<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ImageSource::Url { url } => f.write_str(url),
+            ImageSource::Base64 { media_type, data } => write!(f, "data:{};base64,{data}", media_type.as_str()),
+        }
+    }
+}
+
+impl Serialize for Address<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 struct Calls<'a>(&'a [ToolCall]);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::message::ToolCall;
 use domain::seams::chat_model::Sampling;
-use domain::{ConversationId, StepId};
+use domain::{ConversationId, Image, StepId};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
@@ -116,6 +116,31 @@ fn every_kind_of_message_is_written() {
         messages[] {"role":"tool","content":"found","tool_call_id":"call_1"}
         messages[] {"role":"assistant","content":"May I?","tool_calls":[{"id":"call_1","type":"function","function":{"name":"look","arguments":"{\"q\":\"x\"}"}}]}
         messages[] {"role":"assistant","content":""}
+        stream true
+        stream_options {"include_usage":true}"#]],
+    );
+}
+
+#[test]
+fn images_go_as_parts_beside_the_words() {
+    let image = |url: &str, detail| ContentPart::Image(Image { source: ImageSource::from_url(url).unwrap(), detail });
+    let mut request = request();
+    request.messages = vec![
+        message(Role::User, &[ContentPart::text("What is it?"), image("https://example.com/a.png?x=\"1\"", None)]),
+        message(
+            Role::User,
+            &[image("data:image/png;base64,iVBORw0KGgo=", Some(ImageDetail::Low)), ContentPart::text("")],
+        ),
+        message(Role::User, &[ContentPart::text("no image")]),
+    ];
+    check(
+        &request,
+        "openai",
+        expect![[r#"
+        model "gpt-4o-mini"
+        messages[] {"role":"user","content":[{"type":"text","text":"What is it?"},{"type":"image_url","image_url":{"url":"https://example.com/a.png?x=\"1\""}}]}
+        messages[] {"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo=","detail":"low"}}]}
+        messages[] {"role":"user","content":"no image"}
         stream true
         stream_options {"include_usage":true}"#]],
     );

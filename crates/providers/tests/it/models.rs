@@ -191,3 +191,17 @@ fn wrong_settings_are_named() {
     keyed.api_key = Some("bad\nkey".to_owned());
     check(vec![keyed], "the key of the provider `work` holds characters that a header can't carry");
 }
+
+#[tokio::test]
+async fn only_models_that_are_known_not_to_see_are_spared_images() {
+    let (_fake, registry) = with_list("openai", r#"{"data":[]}"#).await;
+    for (model, expected) in [
+        ("builtin/guide", false),
+        ("openai/gpt-3.5-turbo", false),
+        ("openai/gpt-4o-mini", true),
+        ("openai/somebody-new", true),
+        ("nobody/x", true),
+    ] {
+        assert_eq!(registry.sees(&handle(model)), expected, "{model}");
+    }
+}

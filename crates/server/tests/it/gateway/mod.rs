@@ -4,6 +4,7 @@
 mod aliases;
 mod doors;
 mod history;
+mod images;
 mod models;
 mod overlay;
 mod people;
