@@ -5,6 +5,7 @@
 //! of the store derives serde.
 
 pub mod agent;
+pub mod api_key;
 pub mod archive;
 pub mod block;
 pub mod compaction;
@@ -27,6 +28,7 @@ pub mod tool_rule;
 pub mod usage;
 
 pub use agent::{Agent, AgentType};
+pub use api_key::{ApiKey, KeyScope};
 pub use archive::{Archival, Archive, Passage, VectorDbProvider};
 pub use block::{Block, BlockError, Label};
 pub use compaction::{CompactionMode, CompactionSettings};

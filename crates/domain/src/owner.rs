@@ -26,7 +26,7 @@ pub struct User {
 }
 
 /// On whose behalf something is done. Made by the server after authentication, and by nobody else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Actor {
     pub user: UserId,
     pub organization: OrganizationId,

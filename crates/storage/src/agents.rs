@@ -296,7 +296,7 @@ pub(crate) fn update(scope: &Scope<'_>, agent: &Agent) -> Result<(), StoreError>
 /// Removes the agent and all that hangs on it, children first. Its blocks, tools and archives stay; blocks that only
 /// its people or conversations had go with it, because nothing would lead to them any more.
 pub(crate) fn delete(scope: &Scope<'_>, agent: AgentId) -> Result<(), StoreError> {
-    const SQL: [&str; 12] = [
+    const SQL: [&str; 13] = [
         "delete from session_request where conversation_id in (select id from conversation where agent_id = $1)",
         "delete from session where agent_id = $1",
         "delete from message where conversation_id in (select id from conversation where agent_id = $1)",
@@ -308,6 +308,8 @@ pub(crate) fn delete(scope: &Scope<'_>, agent: AgentId) -> Result<(), StoreError
         "delete from agent_tool where agent_id = $1",
         "delete from agent_tag where agent_id = $1",
         "delete from agent_archive where agent_id = $1",
+        // The keys stay; what is left of their agents is all that they open.
+        "delete from api_key_agent where agent_id = $1",
         "delete from agent where id = $1",
     ];
     check(scope, agent)?;

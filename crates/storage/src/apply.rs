@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::{
-    Actor, AgentId, ArchiveId, Block, BlockId, ConversationId, IdentityId, Message, MessageId, OrganizationId, Passage,
-    RunStatus, StopReason, Timestamp, ToolId,
+    Actor, AgentId, ApiKey, ApiKeyId, ArchiveId, Block, BlockId, ConversationId, IdentityId, Message, MessageId,
+    OrganizationId, Passage, RunStatus, StopReason, Timestamp, ToolId,
 };
 
 use crate::commit::{Change, Commit, Committed, RunUpdate};
@@ -16,7 +16,7 @@ use crate::conversations::OpenConversation;
 use crate::dialect::{Db, stored_time};
 use crate::error::StoreError;
 use crate::{
-    agents, archives, blocks, conversations, messages, owners, passages, runs, scoped_blocks, search_index,
+    agents, api_keys, archives, blocks, conversations, messages, owners, passages, runs, scoped_blocks, search_index,
     session_requests, sessions, tools, upkeep,
 };
 
@@ -102,6 +102,8 @@ pub(crate) enum Effect {
         at: Timestamp,
         reason: Option<StopReason>,
     },
+    KeyMade(Arc<ApiKey>),
+    KeyRevoked(ApiKeyId),
     /// Runs of any agent ended.
     RunsClosed,
     /// Anything may be another.
@@ -231,7 +233,7 @@ impl Progress {
         }
     }
 
-    /// The changes to sessions, which no snapshot shows, and then to archives and to the search index.
+    /// The changes to sessions and API keys, which no snapshot shows, and then to archives and to the search index.
     fn apply_archival(&mut self, scope: &Scope<'_>, change: &Change) -> Result<(), StoreError> {
         match change {
             Change::InsertSession(session) => sessions::insert(scope, session),
@@ -242,6 +244,15 @@ impl Progress {
             Change::InsertSessionRequests(new) => {
                 new.iter().try_for_each(|request| session_requests::insert(scope, request))
             }
+            Change::InsertApiKey(key) => {
+                let stored = api_keys::insert(scope, key)?;
+                self.leave(Effect::KeyMade(Arc::new(stored)))
+            }
+            Change::RevokeApiKey(key) => {
+                api_keys::revoke(scope, *key)?;
+                self.leave(Effect::KeyRevoked(*key))
+            }
+            Change::NoteKeyUses(uses) => api_keys::note_uses(scope, uses),
             Change::InsertArchive(archive) => archives::insert(scope, archive),
             Change::UpdateArchive(archive) => archives::update(scope, archive),
             Change::DeleteArchive(archive) => {

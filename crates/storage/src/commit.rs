@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use domain::{
-    Actor, Agent, AgentId, Archive, ArchiveId, Block, BlockId, Conversation, ConversationId, Digest, Identity,
-    IdentityId, Message, MessageId, Organization, OrganizationId, Passage, PassageId, Run, RunId, RunStatus, Session,
-    SessionRequest, Step, StopReason, Timestamp, Tool, ToolId, Usage, User,
+    Actor, Agent, AgentId, ApiKey, ApiKeyId, Archive, ArchiveId, Block, BlockId, Conversation, ConversationId, Digest,
+    Identity, IdentityId, Message, MessageId, Organization, OrganizationId, Passage, PassageId, Run, RunId, RunStatus,
+    Session, SessionRequest, Step, StopReason, Timestamp, Tool, ToolId, Usage, User,
 };
 
 use crate::search_index::{SearchScope, Segment, VectorStretch};
@@ -168,6 +168,12 @@ pub enum Change {
     /// Fails with `Conflict` where the run is over already.
     UpdateRun(RunUpdate),
     InsertStep(Box<Step>),
+    /// A new API key; fails with `Conflict` where the organisation has a live one of that name.
+    InsertApiKey(Box<ApiKey>),
+    /// Revokes an API key for good. One that was revoked before stays as it was.
+    RevokeApiKey(ApiKeyId),
+    /// Says when API keys were last used.
+    NoteKeyUses(Vec<(ApiKeyId, Timestamp)>),
     /// Remembers that some work on stored rows was done; see [`Store::is_done`](crate::Store::is_done).
     MarkDone(&'static str),
 }

@@ -27,7 +27,7 @@ impl Effect {
             | Self::ContextReplaced { conversation: changed, .. }
             | Self::MessagesSuperseded { conversation: changed, .. }
             | Self::ConversationBlocksChanged(changed) => *changed == conversation,
-            Self::PassagesInserted { .. } => false,
+            Self::PassagesInserted { .. } | Self::KeyMade(_) | Self::KeyRevoked(_) => false,
             // Blocks and tools are shared: any agent may have them.
             Self::BlockChanged(_)
             | Self::BlockDeleted(_)
@@ -76,8 +76,8 @@ impl Entries {
                 self.agents.retain(|_, entry| entry.tools.iter().all(|has| has.id != tool));
             }
             Effect::MessagesInserted(messages) => messages.iter().for_each(|message| self.count(message)),
-            // Agents that have the archive are named by effects of their own.
-            Effect::PassagesInserted { .. } => {}
+            // Agents that have the archive are named by effects of their own, and keys are kept elsewhere.
+            Effect::PassagesInserted { .. } | Effect::KeyMade(_) | Effect::KeyRevoked(_) => {}
             Effect::MessageRewritten(message) => self.rewrite(&message),
             Effect::MessagesSuperseded { conversation, from } => self.supersede(conversation, from),
             Effect::ContextAppended { conversation, messages } => self.append(conversation, messages),

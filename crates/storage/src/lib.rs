@@ -5,6 +5,7 @@
 //! decisions: ids and times come from the caller. Its interface must never show which engine is behind it.
 
 mod agents;
+mod api_keys;
 mod apply;
 mod archives;
 mod backlog;
@@ -19,6 +20,7 @@ mod detachments;
 mod dialect;
 mod effects;
 mod error;
+mod live_keys;
 mod messages;
 mod migrate;
 mod owners;
@@ -41,12 +43,14 @@ mod upkeep;
 mod writer;
 
 pub use agents::AgentFilter;
+pub use api_keys::key_digest;
 pub use archives::ArchiveFilter;
 pub use backup::Backup;
 pub use block_history::{BlockEdit, BlockVersion};
 pub use commit::{BlockEditor, Change, Commit, Committed, RunUpdate};
 pub use detachments::Detachment;
 pub use error::{DatabaseError, StoreError};
+pub use live_keys::LiveKeys;
 pub use messages::MessageFilter;
 pub use passages::PassageFilter;
 pub use report::StoreReport;

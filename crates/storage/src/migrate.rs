@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0003_undo.sql"),
     include_str!("../migrations/0004_upkeep.sql"),
     include_str!("../migrations/0005_sessions.sql"),
+    include_str!("../migrations/0006_api_keys.sql"),
 ];
 
 /// Runs what is missing, and refuses a file that a newer program has written.

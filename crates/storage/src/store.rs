@@ -17,8 +17,9 @@ use crate::cache::Cache;
 use crate::commit::{Commit, Committed};
 use crate::dialect::Db;
 use crate::error::{DatabaseError, StoreError};
+use crate::live_keys::LiveKeys;
 use crate::writer::{Work, Writer};
-use crate::{migrate, owners, restore};
+use crate::{api_keys, migrate, owners, restore};
 
 /// Where the store is and how much it may take.
 #[derive(Debug, Clone)]
@@ -57,6 +58,7 @@ struct Lines {
 struct Shared {
     lines: RwLock<Option<Lines>>,
     cache: Arc<Cache>,
+    keys: LiveKeys,
     backlog: Arc<Backlog>,
     /// Each thread drops its sender when it has ended and its connection is closed.
     ended: Mutex<Vec<oneshot::Receiver<()>>>,
@@ -71,6 +73,7 @@ impl Store {
         let db = Db::open_writer(&config.path, config.max_bytes)?;
         migrate::migrate(&db)?;
         owners::ensure_default(&db, now)?;
+        let keys = LiveKeys::new(api_keys::live(&db)?);
         let cache = Arc::new(Cache::new(config.cached_conversations.max(1)));
         let (commits, inbox) = mpsc::channel();
         let (reads, jobs) = mpsc::channel::<Job>();
@@ -84,11 +87,12 @@ impl Store {
         let checkpointer = Db::open_checkpointer(&config.path)?;
         ended.push(start("store-log", move || put_log_away(&checkpointer, &wanted))?);
         let backlog = Arc::<Backlog>::default();
-        let writer = Writer { db, cache: cache.clone(), backlog: backlog.clone(), inbox, checkpoints };
+        let (to_keep, waiting) = (cache.clone(), backlog.clone());
+        let writer = Writer { db, cache: to_keep, keys: keys.clone(), backlog: waiting, inbox, checkpoints };
         ended.push(start("store-writer", move || writer.run())?);
         let lines = RwLock::new(Some(Lines { commits, reads }));
         let side_work = SideWork::new(&config.path);
-        Ok(Self { shared: Arc::new(Shared { lines, cache, backlog, ended: Mutex::new(ended), side_work }) })
+        Ok(Self { shared: Arc::new(Shared { lines, cache, keys, backlog, ended: Mutex::new(ended), side_work }) })
     }
 
     /// Applies all changes of a commit or none. They are on the disk when this returns. Whoever stops waiting takes
@@ -143,6 +147,10 @@ impl Store {
 
     pub(crate) fn cache(&self) -> &Arc<Cache> {
         &self.shared.cache
+    }
+
+    pub(crate) fn held_keys(&self) -> &LiveKeys {
+        &self.shared.keys
     }
 
     pub(crate) fn rows_waiting(&self) -> &Backlog {

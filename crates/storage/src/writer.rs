@@ -19,6 +19,7 @@ use crate::cache::Cache;
 use crate::commit::{Commit, Committed};
 use crate::dialect::Db;
 use crate::error::StoreError;
+use crate::live_keys::{KeyEffect, LiveKeys};
 use crate::{repair, runs};
 
 /// Commits that share one sync at most. More would only make the first of them wait.
@@ -40,6 +41,7 @@ pub(crate) enum Work {
 pub(crate) struct Writer {
     pub(crate) db: Db,
     pub(crate) cache: Arc<Cache>,
+    pub(crate) keys: LiveKeys,
     pub(crate) backlog: Arc<Backlog>,
     pub(crate) inbox: Receiver<Work>,
     /// Asks another thread to move the log into the database.
@@ -117,12 +119,14 @@ impl Writer {
             }
         }
         self.backlog.note(&effects);
+        let of_keys: Vec<KeyEffect> = effects.iter().filter_map(KeyEffect::of).collect();
         self.cache.announce(effects);
         if let Err(error) = self.db.commit() {
             self.cache.forget_announced();
             return self.give_up(error);
         }
         self.cache.apply_announced();
+        of_keys.iter().for_each(|effect| self.keys.apply(effect));
         Tried::Durable(results)
     }
 

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use domain::{
-    AgentId, ArchiveId, BlockId, ConversationId, Digest, IdentityId, MessageId, OrganizationId, PassageId, RunId,
-    StepId, Timestamp, ToolId, Usage, UserId,
+    AgentId, ApiKeyId, ArchiveId, BlockId, ConversationId, Digest, IdentityId, MessageId, OrganizationId, PassageId,
+    RunId, StepId, Timestamp, ToolId, Usage, UserId,
 };
 use rusqlite::Row;
 use rusqlite::types::{FromSql, ValueRef};
@@ -62,7 +62,7 @@ macro_rules! stored_ids {
 }
 
 stored_ids! {
-    AgentId ArchiveId BlockId ConversationId IdentityId MessageId OrganizationId PassageId RunId StepId ToolId UserId
+    AgentId ApiKeyId ArchiveId BlockId ConversationId IdentityId MessageId OrganizationId PassageId RunId StepId ToolId UserId
 }
 
 /// Reads the columns of one row from left to right.

@@ -1,6 +1,7 @@
 //! One suite for the store, through its public interface. Where a test must look past it, it opens the file itself.
 #![cfg(test)]
 
+mod api_keys;
 mod archives;
 mod backups;
 mod block_history;

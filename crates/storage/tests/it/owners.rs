@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use domain::identity::IdentityType;
-use domain::{Actor, Identity, IdentityId, Message, RunStatus, Step, StepId, StepStatus, Usage};
+use domain::{Actor, Identity, IdentityId, KeyScope, Message, RunStatus, Step, StepId, StepStatus, Usage};
 use storage::{AgentFilter, BlockEditor, Change, Commit, MessageFilter, RunUpdate};
 
+use crate::api_keys::key;
 use crate::house::{
     Home, House, agent, at, block, insert_block, message, run, said, stranger, tool, update_block, word,
 };
@@ -122,6 +123,8 @@ fn thefts(thief: Actor, home: Home, said_id: domain::MessageId, house: &House) -
         (Change::InsertRun(Box::new(run(thief, home))), "not found"),
         (Change::InsertRun(Box::new(run(house.me, home))), "invalid"),
         (Change::InsertIdentity(Box::new(identity(house.me))), "invalid"),
+        (Change::InsertApiKey(Box::new(key(house.me, "planted", KeyScope::AllAgents))), "invalid"),
+        (Change::InsertApiKey(Box::new(key(thief, "taken", KeyScope::Agents(Arc::from([home.agent]))))), "not found"),
     ]
 }
 
