@@ -5,8 +5,8 @@ use axum::Json;
 use axum::extract::rejection::{BytesRejection, QueryRejection};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use dispatch::UndoError;
 use dispatch::agent_spec::AgentError;
+use dispatch::{KeyError, UndoError};
 use domain::IdError;
 use domain::seams::embedder::EmbedError;
 use retrieval::IndexError;
@@ -120,6 +120,23 @@ impl From<UndoError> for ConsoleError {
             UndoError::Outdated { .. } => Self::new(StatusCode::CONFLICT, "outdated", text),
             UndoError::LabelTaken { .. } => Self::new(StatusCode::CONFLICT, "label_taken", text),
             UndoError::Agent(error) => error.into(),
+        }
+    }
+}
+
+impl From<KeyError> for ConsoleError {
+    fn from(error: KeyError) -> Self {
+        let text = error.to_string();
+        match error {
+            KeyError::Invalid(_) => Self::invalid(text),
+            KeyError::NameTaken(_) => Self::new(StatusCode::CONFLICT, "name_taken", text),
+            KeyError::NoSuchKey(_) => Self::not_found(text),
+            KeyError::TooWide => Self::new(StatusCode::FORBIDDEN, "forbidden", text),
+            KeyError::NoRandomNumbers => {
+                tracing::error!("the system has no random numbers");
+                Self::internal()
+            }
+            KeyError::Store(error) => error.into(),
         }
     }
 }

@@ -24,7 +24,7 @@ pub struct ConsoleApi {
     pub clock: fn() -> Timestamp,
 }
 
-/// All routes of the door. The caller puts a [`domain::Actor`] into each request's extensions.
+/// All routes of the door. The caller puts a [`domain::Actor`] and a [`domain::Caller`] into each request's extensions.
 pub fn routes() -> Router<ConsoleApi> {
     routes::all()
 }

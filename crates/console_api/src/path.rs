@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use axum::extract::{FromRequestParts, RawPathParams};
-use domain::AgentId;
+use domain::{AgentId, ApiKeyId};
 use http::request::Parts;
 
 use crate::error::ConsoleError;
@@ -11,6 +11,10 @@ use crate::error::ConsoleError;
 /// The agent that a path names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AgentPath(pub(crate) AgentId);
+
+/// The API key that a path names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeyPath(pub(crate) ApiKeyId);
 
 /// A block that a path names by its agent and its label.
 #[derive(Debug, Clone)]
@@ -25,6 +29,15 @@ impl<S: Send + Sync> FromRequestParts<S> for AgentPath {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ConsoleError> {
         let params = params(parts, state).await?;
         Ok(Self(AgentId::from_str(param(&params, "agent_id"))?))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for KeyPath {
+    type Rejection = ConsoleError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ConsoleError> {
+        let params = params(parts, state).await?;
+        Ok(Self(ApiKeyId::from_str(param(&params, "key_id"))?))
     }
 }
 

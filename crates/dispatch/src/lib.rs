@@ -4,6 +4,7 @@
 //! format, and no text that a model is shown is written here.
 
 pub mod agent_spec;
+mod api_keys;
 mod archives;
 mod builtin_tools;
 mod check;
@@ -25,6 +26,7 @@ mod undo_block;
 mod undo_plan;
 
 pub use agent::events;
+pub use api_keys::{KeyError, KeySpec, KeyText};
 pub use archives::{ArchiveError, ArchivePatch, ArchiveSpec, MAX_BATCH, PassageSpec};
 pub use dispatcher::{DispatchConfig, Dispatcher};
 pub use floor::{Floor, FloorRequest};

@@ -1,25 +1,29 @@
 //! Who may come in: the address that the server may listen on, and the keys that open its doors.
 //!
-//! There is one path for authentication and this is it; it leaves an [`Actor`] behind, which every door demands.
-//! Doors must never look at keys themselves.
+//! There is one path for authentication and this is it; it leaves an [`Actor`] and a [`Caller`] behind, which every
+//! door demands. Doors must never look at keys themselves.
 //!
-//! The console shows and changes the memory of every agent, so it is open to nobody without a key, also where the
-//! other doors want none. Two keys open it: the secret of the data directory's owner, which only this user of the
-//! machine can read, and the operator's own key, which is an admin key for as long as a server has only that one.
+//! Three kinds of keys open doors. The operator's own key and the secret of the data directory's owner, which only this
+//! user of the machine can read, open all of them. API keys (`lib-…`) are for clients: each opens OpenAI's door, some
+//! for a few agents only, and those that were made for it open Letta's, which shows and changes every agent. None
+//! opens the console, which makes keys and shows everybody's memory; without a key it is open to nobody.
+//!
+//! Where the operator has set no key, whoever reaches the address is the operator. That is meant for whoever brings no
+//! key of ours: a request with an API key that is unknown or was revoked is refused, and never the operator's.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
-use domain::Actor;
-use http::{HeaderMap, Method, header};
+use domain::{Actor, ApiKey, Caller, KeyScope, Timestamp};
+use http::{HeaderMap, Method};
+use storage::LiveKeys;
 
+use crate::brought_keys::{brought, is_api_key, misplaces_api_key};
 use crate::config::Config;
 use crate::dialect::Refusal;
 use crate::door::Door;
 use crate::hosts::AllowedHosts;
 use crate::secret::Secret;
-
-/// Letta's own header for the key.
-const BARE_PASSWORD: &str = "x-bare-password";
 
 /// Whether requests without a key are let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,35 +38,61 @@ pub(crate) enum KeyPolicy {
 #[derive(Debug)]
 pub(crate) struct Gate {
     policy: KeyPolicy,
-    keys: Vec<Secret>,
+    /// The operator's key and the owner's secret.
+    masters: Vec<Secret>,
+    clients: LiveKeys,
     hosts: AllowedHosts,
+}
+
+/// On whose behalf a request comes that was let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Admitted {
+    pub(crate) actor: Actor,
+    pub(crate) caller: Caller,
+}
+
+/// Who a request says it comes from.
+enum Visitor {
+    Operator,
+    Client(Arc<ApiKey>),
+    /// It brings no key that we know, and none that was meant to be one of ours.
+    Nobody,
 }
 
 impl Gate {
     /// The gate of a server that listens on `bound` and was configured by its operator.
-    pub(crate) fn of_server(config: &Config, bound: IpAddr, owner: &Secret) -> Self {
+    pub(crate) fn of_server(config: &Config, bound: IpAddr, owner: &Secret, clients: LiveKeys) -> Self {
         let policy = if config.api_key.is_some() { KeyPolicy::Required } else { KeyPolicy::Open };
-        let keys = config.api_key.iter().chain([owner]).cloned().collect();
-        Self { policy, keys, hosts: AllowedHosts::new(bound, &config.allowed_hosts, &config.allowed_origins) }
+        let masters = config.api_key.iter().chain([owner]).cloned().collect();
+        let hosts = AllowedHosts::new(bound, &config.allowed_hosts, &config.allowed_origins);
+        Self { policy, masters, clients, hosts }
     }
 
     /// The gate of doors that one command opened for itself: other people of the machine can reach the port, so
     /// only the owner's secret opens them.
     pub(crate) fn of_command(bound: IpAddr, owner: &Secret) -> Self {
-        Self { policy: KeyPolicy::Required, keys: vec![owner.clone()], hosts: AllowedHosts::new(bound, &[], &[]) }
+        let hosts = AllowedHosts::new(bound, &[], &[]);
+        Self { policy: KeyPolicy::Required, masters: vec![owner.clone()], clients: LiveKeys::default(), hosts }
     }
 
     /// On whose behalf the request comes, or why it stays outside.
-    pub(crate) fn admit(&self, method: &Method, uri: &http::Uri, headers: &HeaderMap) -> Result<Actor, Refusal> {
+    pub(crate) fn admit(&self, method: &Method, uri: &http::Uri, headers: &HeaderMap) -> Result<Admitted, Refusal> {
         self.hosts.check(uri, headers)?;
         let only_looks = matches!(*method, Method::GET | Method::HEAD);
-        let open = match Door::of_path(uri.path()) {
-            Door::Console => false,
-            // A watchdog needs no key: health says only that the server is up.
-            Door::Health => self.policy == KeyPolicy::Open || only_looks,
-            Door::OpenAi | Door::Letta | Door::Metrics | Door::Debug => self.policy == KeyPolicy::Open,
-        };
-        if open || self.holds_key(headers) { Ok(Actor::default_user()) } else { Err(Refusal::Unauthorized) }
+        let door = Door::of_path(uri.path());
+        // A watchdog needs no key: health says only that the server is up.
+        if only_looks && door == Door::Health {
+            return Ok(Admitted::operator());
+        }
+        match self.visitor(headers)? {
+            Visitor::Operator => Ok(Admitted::operator()),
+            Visitor::Client(key) if opens(&key.scope, door) => {
+                Ok(Admitted { actor: key.actor(), caller: key.caller() })
+            }
+            Visitor::Client(_) => Err(Refusal::WrongDoor),
+            Visitor::Nobody if self.policy == KeyPolicy::Open && door != Door::Console => Ok(Admitted::operator()),
+            Visitor::Nobody => Err(Refusal::Unauthorized),
+        }
     }
 
     /// Whether the request is meant for this server and comes from no foreign page, whoever sent it.
@@ -70,22 +100,39 @@ impl Gate {
         self.hosts.check(uri, headers)
     }
 
-    fn holds_key(&self, headers: &HeaderMap) -> bool {
-        let bearer = headers.get(header::AUTHORIZATION).and_then(|value| after_word(value.as_bytes(), b"bearer"));
-        let bare = headers.get(BARE_PASSWORD).and_then(|value| after_word(value.as_bytes(), b"password"));
+    fn visitor(&self, headers: &HeaderMap) -> Result<Visitor, Refusal> {
         // All keys are tried, so that the time taken does not tell which one was meant.
-        [bearer, bare]
-            .into_iter()
-            .flatten()
-            .fold(false, |held, candidate| self.keys.iter().fold(held, |held, key| key.matches(candidate) | held))
+        let is_master = brought(headers)
+            .fold(false, |held, candidate| self.masters.iter().fold(held, |held, key| key.matches(candidate) | held));
+        if is_master {
+            return Ok(Visitor::Operator);
+        }
+        let mut visitor = Visitor::Nobody;
+        for candidate in brought(headers).filter(|candidate| is_api_key(candidate)) {
+            let key = self.clients.find(candidate, Timestamp::now()).ok_or(Refusal::UnknownKey)?;
+            visitor = match visitor {
+                // Two keys at once may open different things, and nobody knows which of them was meant.
+                Visitor::Client(other) if other.id != key.id => return Err(Refusal::UnknownKey),
+                _ => Visitor::Client(key),
+            };
+        }
+        if misplaces_api_key(headers) { Err(Refusal::UnknownKey) } else { Ok(visitor) }
     }
 }
 
-/// What follows `word` and a space; the case of the word does not matter.
-fn after_word<'a>(value: &'a [u8], word: &[u8]) -> Option<&'a [u8]> {
-    let (first, rest) = value.split_at_checked(word.len())?;
-    let rest = rest.strip_prefix(b" ")?;
-    first.eq_ignore_ascii_case(word).then(|| rest.trim_ascii())
+impl Admitted {
+    fn operator() -> Self {
+        Self { actor: Actor::default_user(), caller: Caller::default() }
+    }
+}
+
+/// Whether an API key opens a door. What is for the operator alone takes none.
+fn opens(scope: &KeyScope, door: Door) -> bool {
+    match door {
+        Door::OpenAi | Door::Health => true,
+        Door::Letta => *scope == KeyScope::Letta,
+        Door::Console | Door::Metrics | Door::Debug => false,
+    }
 }
 
 /// Refuses to listen where strangers can reach doors that want no key.
@@ -101,86 +148,5 @@ pub(crate) fn check_exposure(address: SocketAddr, api_key: Option<&Secret>) -> a
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn gate(policy: KeyPolicy) -> Gate {
-        let keys = vec![Secret::new("operator-key").unwrap(), Secret::new("owner-secret").unwrap()];
-        Gate { policy, keys, hosts: AllowedHosts::new(IpAddr::from([127, 0, 0, 1]), &[], &[]) }
-    }
-
-    fn status(gate: &Gate, path: &str, key: Option<(&'static str, &str)>) -> u16 {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::HOST, "localhost".parse().unwrap());
-        if let Some((name, value)) = key {
-            headers.insert(name, value.parse().unwrap());
-        }
-        let admitted = gate.admit(&Method::GET, &path.parse().unwrap(), &headers);
-        admitted.map_or_else(|refusal| refusal.status().as_u16(), |_| 200)
-    }
-
-    #[test]
-    fn a_key_opens_every_door() {
-        let gate = gate(KeyPolicy::Required);
-        for (key, expected) in [
-            (None, 401),
-            (Some(("authorization", "Bearer operator-key")), 200),
-            (Some(("authorization", "bearer operator-key ")), 200),
-            (Some(("authorization", "Bearer owner-secret")), 200),
-            (Some(("x-bare-password", "password operator-key")), 200),
-            (Some(("authorization", "operator-key")), 401),
-            (Some(("authorization", "Basic operator-key")), 401),
-            (Some(("authorization", "Bearer ")), 401),
-            (Some(("authorization", "Bearer operator-ke")), 401),
-            (Some(("x-bare-password", "operator-key")), 401),
-        ] {
-            assert_eq!(status(&gate, "/v1/agents/", key), expected, "{key:?}");
-        }
-    }
-
-    #[test]
-    fn health_needs_no_key() {
-        let gate = gate(KeyPolicy::Required);
-        assert_eq!(status(&gate, "/health", None), 200);
-        assert_eq!(status(&gate, "/v1/health/", None), 200);
-        assert_eq!(status(&gate, "/healthy", None), 401);
-    }
-
-    #[test]
-    fn without_a_key_everybody_on_the_machine_may_come_in() {
-        let gate = gate(KeyPolicy::Open);
-        assert_eq!(status(&gate, "/v1/agents/", None), 200);
-        assert_eq!(status(&gate, "/v1/agents/", Some(("authorization", "Bearer whatever"))), 200);
-    }
-
-    #[test]
-    fn the_console_always_wants_a_key() {
-        for policy in [KeyPolicy::Open, KeyPolicy::Required] {
-            let gate = gate(policy);
-            for (key, expected) in [
-                (None, 401),
-                (Some(("authorization", "Bearer whatever")), 401),
-                (Some(("authorization", "Bearer owner-secret")), 200),
-                (Some(("authorization", "Bearer operator-key")), 200),
-            ] {
-                assert_eq!(status(&gate, "/console/v1/backup", key), expected, "{policy:?} {key:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn strangers_need_a_key() {
-        let key = Secret::new("k").unwrap();
-        for (address, with_key, fine) in [
-            ("127.0.0.1:1", false, true),
-            ("[::1]:1", false, true),
-            ("0.0.0.0:1", false, false),
-            ("[::]:1", false, false),
-            ("192.168.0.7:1", false, false),
-            ("0.0.0.0:1", true, true),
-        ] {
-            let key = with_key.then_some(&key);
-            assert_eq!(check_exposure(address.parse().unwrap(), key).is_ok(), fine, "{address}");
-        }
-    }
-}
+#[path = "auth_tests.rs"]
+mod tests;

@@ -31,6 +31,10 @@ impl Dialect {
 pub(crate) enum Refusal {
     /// No key, or a wrong one.
     Unauthorized,
+    /// An API key that was never made or was revoked, or that stands where it can't be read.
+    UnknownKey,
+    /// An API key that opens other doors.
+    WrongDoor,
     /// The request is not meant for this server, or does not say for whom it is.
     WrongHost(String),
     /// A page of another site sent it.
@@ -53,7 +57,8 @@ impl Refusal {
     /// The status that all dialects share.
     pub(crate) fn status(&self) -> StatusCode {
         match self {
-            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Unauthorized | Self::UnknownKey => StatusCode::UNAUTHORIZED,
+            Self::WrongDoor => StatusCode::FORBIDDEN,
             Self::WrongHost(_) => StatusCode::MISDIRECTED_REQUEST,
             Self::ForeignOrigin(_) => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
@@ -78,7 +83,7 @@ impl Refusal {
             }
         };
         let mut response = (self.status(), Json(body)).into_response();
-        if *self == Self::Unauthorized {
+        if self.status() == StatusCode::UNAUTHORIZED {
             let scheme = http::HeaderValue::from_static("Bearer");
             response.headers_mut().insert(http::header::WWW_AUTHENTICATE, scheme);
         }
@@ -88,7 +93,10 @@ impl Refusal {
     /// What both dialects say where neither has fixed words.
     fn text(&self) -> String {
         match self {
-            Self::Unauthorized => "Unauthorized".to_owned(),
+            Self::Unauthorized | Self::UnknownKey => "Unauthorized".to_owned(),
+            Self::WrongDoor => "this API key opens OpenAI's door only: use the server's own key, or one that was made \
+                                with `librarian keys create --letta`"
+                .to_owned(),
             Self::WrongHost(text) | Self::ForeignOrigin(text) => text.clone(),
             Self::NotFound => "Not Found".to_owned(),
             Self::MethodNotAllowed => "Method Not Allowed".to_owned(),
@@ -111,9 +119,10 @@ impl Refusal {
 
     fn console_text(&self) -> String {
         match self {
-            Self::Unauthorized => {
+            Self::Unauthorized | Self::UnknownKey => {
                 "the console wants the API key of this server, or the secret of its data directory".to_owned()
             }
+            Self::WrongDoor => "API keys of clients don't open the console: use the server's own key".to_owned(),
             Self::NotFound => "the console has no such route: is the server of another version?".to_owned(),
             Self::MethodNotAllowed
             | Self::WrongHost(_)
@@ -127,7 +136,8 @@ impl Refusal {
 
     fn console_code(&self) -> &'static str {
         match self {
-            Self::Unauthorized => "unauthorized",
+            Self::Unauthorized | Self::UnknownKey => "unauthorized",
+            Self::WrongDoor => "forbidden",
             Self::WrongHost(_) => "wrong_host",
             Self::ForeignOrigin(_) => "foreign_origin",
             Self::NotFound => "not_found",
@@ -142,9 +152,15 @@ impl Refusal {
     fn openai_text(&self) -> String {
         match self {
             Self::Unauthorized => "this server wants its API key: send it as `Authorization: Bearer <key>`".to_owned(),
+            Self::UnknownKey => {
+                "Incorrect API key provided: this server does not know it, or it was revoked. Send one \
+                                 key, as `Authorization: Bearer lib-…`."
+                    .to_owned()
+            }
             Self::NotFound => "this URL does not exist: see GET /v1/models and POST /v1/chat/completions".to_owned(),
             Self::MethodNotAllowed => "this URL does not take that HTTP method".to_owned(),
-            Self::WrongHost(_)
+            Self::WrongDoor
+            | Self::WrongHost(_)
             | Self::ForeignOrigin(_)
             | Self::TooLarge { .. }
             | Self::TooSlow
@@ -155,7 +171,8 @@ impl Refusal {
 
     fn openai_code(&self) -> Option<&'static str> {
         match self {
-            Self::Unauthorized => Some("invalid_api_key"),
+            Self::Unauthorized | Self::UnknownKey => Some("invalid_api_key"),
+            Self::WrongDoor => Some("insufficient_permissions"),
             Self::WrongHost(_) => Some("wrong_host"),
             Self::ForeignOrigin(_) => Some("foreign_origin"),
             Self::NotFound => Some("unknown_url"),

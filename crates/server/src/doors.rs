@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
+use domain::Timestamp;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use storage::Store;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -33,6 +35,8 @@ const HEADER_TIME: Duration = Duration::from_secs(30);
 const STEP_PATIENCE: Duration = Duration::from_secs(30);
 /// How long answers may take to be sent after the last step.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(3);
+/// How long the last use of an API key is known in memory only.
+const KEY_USES_PAUSE: Duration = Duration::from_secs(60);
 /// How long to wait where the system can't give us another connection now.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -84,7 +88,7 @@ impl Doors {
         let rooms = doors(&house, config.gateway.clone());
         let listeners: Vec<Listener> = bound.iter().map(|(_, listener)| listener.clone()).collect();
         for (socket, Listener { address, doors }) in bound {
-            let gate = Gate::of_server(config, address.ip(), directory.secret());
+            let gate = Gate::of_server(config, address.ip(), directory.secret(), house.store.live_keys().clone());
             let cors = Cors::new(&config.allowed_origins);
             let entrance = Entrance { gate, doors, cors, body_limit: config.body_limit };
             background.spawn(accept(socket, behind(rooms.clone(), entrance), background.clone()));
@@ -99,6 +103,8 @@ impl Doors {
         if audience == Audience::Clients {
             let search = house.search.clone();
             background.spawn_until_closing(async move { search.keep_up().await });
+            let store = house.store.clone();
+            background.spawn_until_closing(async move { keep_key_uses(&store).await });
         }
         Ok(Self { house, listeners, address, background, directory })
     }
@@ -115,6 +121,7 @@ impl Doors {
         if !self.background.wait(ANSWER_PATIENCE).await {
             tracing::warn!("some clients did not take their answers in time");
         }
+        note_key_uses(&self.house.store).await;
         self.house.store.close().await;
     }
 }
@@ -136,6 +143,20 @@ fn commands_address(bound: &[(TcpListener, Listener)]) -> Option<SocketAddr> {
     let fit = || bound.iter().map(|(_, listener)| listener).filter(|listener| listener.doors.serve_commands());
     let inside = fit().find(|listener| reachable(listener.address).ip().is_loopback());
     inside.or(fit().next()).map(|listener| listener.address)
+}
+
+/// Writes down now and then when API keys were used, so that no request waits for that.
+async fn keep_key_uses(store: &Store) {
+    loop {
+        tokio::time::sleep(KEY_USES_PAUSE).await;
+        note_key_uses(store).await;
+    }
+}
+
+async fn note_key_uses(store: &Store) {
+    if let Err(error) = store.write_key_uses(Timestamp::now()).await {
+        tracing::warn!(error = &error as &dyn std::error::Error, "the last use of API keys could not be written down");
+    }
 }
 
 /// Accepts connections until the doors close.

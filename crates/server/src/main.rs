@@ -5,6 +5,7 @@
 
 mod auth;
 mod background;
+mod brought_keys;
 mod cli;
 mod config;
 mod config_file;

@@ -13,13 +13,13 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use domain::{Actor, Timestamp};
+use domain::Timestamp;
 use futures_util::FutureExt;
 use http::{HeaderMap, HeaderValue, header};
 use openai_gateway::config::GatewayConfig;
 use serde_json::json;
 
-use crate::auth::Gate;
+use crate::auth::{Admitted, Gate};
 use crate::cors::Cors;
 use crate::dialect::{Dialect, Refusal};
 use crate::door::{Door, OpenDoors};
@@ -123,16 +123,16 @@ impl Entrance {
         if let Some(answer) = self.cors.preflight(method, headers) {
             return self.gate.check_sender(uri, headers).map(|()| answer);
         }
-        let actor = self.gate.admit(method, uri, headers)?;
-        self.let_in(request, actor, next).await
+        let admitted = self.gate.admit(method, uri, headers)?;
+        self.let_in(request, admitted, next).await
     }
 
     /// Reads the body and hands the request on. A door that panics answers like one that failed.
-    async fn let_in(&self, request: Request, actor: Actor, next: Next) -> Result<Response, Refusal> {
+    async fn let_in(&self, request: Request, admitted: Admitted, next: Next) -> Result<Response, Refusal> {
         let (mut parts, body) = request.into_parts();
         let body = request_body::read(body, expectation(&parts.headers), self.body_limit).await?;
-        parts.extensions.insert(actor);
-        parts.extensions.insert(domain::Caller::default());
+        parts.extensions.insert(admitted.actor);
+        parts.extensions.insert(admitted.caller);
         let answer = next.run(Request::from_parts(parts, Body::from(body)));
         AssertUnwindSafe(answer).catch_unwind().await.map_err(|_| Refusal::Internal).map(IntoResponse::into_response)
     }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use axum::Extension;
 use axum::body::Bytes;
 use axum::routing::post;
+use domain::Actor;
 use expect_test::{Expect, expect};
 use http_body_util::BodyExt;
 use tower::ServiceExt;

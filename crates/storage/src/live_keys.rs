@@ -9,6 +9,7 @@
 //! is never kept.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -36,6 +37,12 @@ struct LiveKey {
     used: AtomicI64,
     /// How much of that was written down.
     written: AtomicI64,
+}
+
+impl fmt::Debug for LiveKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LiveKeys({})", self.read().values().flatten().count())
+    }
 }
 
 impl LiveKeys {

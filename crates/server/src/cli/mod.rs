@@ -14,6 +14,7 @@ mod context;
 mod doctor;
 mod eval;
 mod holdings;
+mod keys;
 mod lookup;
 mod memory;
 mod models;
@@ -58,6 +59,9 @@ enum Command {
     /// Look after agents
     #[command(subcommand)]
     Agents(agents::AgentsCommand),
+    /// Make, list and revoke keys for clients
+    #[command(subcommand)]
+    Keys(keys::KeysCommand),
     /// Look into an agent's memory
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
@@ -116,6 +120,7 @@ async fn perform(cli: &Cli, output: &Output) -> anyhow::Result<ExitCode> {
         Command::Serve(flags) => serve::run(&config(cli, flags, SERVER_LOG)?, output).await,
         Command::Chat(flags) => chat::run(&command_config(cli, CHAT_LOG)?, flags, output).await,
         Command::Agents(command) => agents::run(&command_config(cli, COMMAND_LOG)?, command, output).await,
+        Command::Keys(command) => keys::run(&command_config(cli, COMMAND_LOG)?, command, output).await,
         Command::Memory(command) => memory::run(&command_config(cli, COMMAND_LOG)?, command, output).await,
         Command::Search(flags) => search::run(&command_config(cli, COMMAND_LOG)?, flags, output).await,
         Command::Reembed(flags) => reembed::run(&command_config(cli, COMMAND_LOG)?, flags, output).await,
