@@ -12,6 +12,7 @@ mod first_light;
 mod gateway;
 mod guide_search;
 mod house;
+mod keys;
 mod librarian;
 mod long_conversation;
 mod measuring;

@@ -9,6 +9,7 @@ mod models;
 mod overlay;
 mod people;
 mod sessions;
+mod two_keys;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};

@@ -114,10 +114,10 @@ async fn two_keys_never_see_each_other() -> Result<()> {
             // Nobody is named, then the same name through both keys.
             for person in [None, Some("carol")] {
                 let secret = format!("{name}-secret-{round}");
-                let append = json!({"label": "human", "content": &secret});
+                let append = json!({"label": "human", "new_str": &secret});
                 let search = json!({"query": "secret"});
                 for text in [
-                    format!("I say {secret}. [[tool:core_memory_append {append}]][[say:ok]]"),
+                    format!("I say {secret}. [[tool:memory_insert {append}]][[say:ok]]"),
                     format!("Look. [[tool:conversation_search {search}]][[say:ok]]"),
                 ] {
                     let mut body = says("", &text);
