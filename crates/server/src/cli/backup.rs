@@ -58,7 +58,7 @@ pub(crate) async fn run(config: &Config, flags: &BackupFlags, output: &Output) -
     aside.take_place(&file)?;
     output.line(&format!("Backed up to {}: {}.", file.display(), Holdings::from(&report)));
     output.line(&format!(
-        "It holds every agent with its memory. Not in it: {CONFIG_FILE}, keys, and your own texts in {}.",
+        "It holds every agent with its memory. Not in it: {CONFIG_FILE}, keys themselves, and your own texts in {}.",
         system_prompts::FOLDER
     ));
     Ok(ExitCode::SUCCESS)

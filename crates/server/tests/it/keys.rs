@@ -223,6 +223,21 @@ async fn a_limited_key_knows_its_agents_only() -> Result<()> {
     Ok(())
 }
 
+/// Whether every door tells in its own words that it knows no such key.
+async fn refused_everywhere(client: &Client) -> Result<()> {
+    for reply in [client.get("/v1/models").await?, client.post(CHAT, &ask("librarian")).await?] {
+        ensure!(reply.header("www-authenticate") == Some("Bearer"));
+        let told = openai_error(&reply, 401, "invalid_api_key")?;
+        ensure!(told.contains("Incorrect API key"), "{told}");
+    }
+    let reply = client.get("/v1/agents/").await?;
+    ensure!(reply.status == 401 && reply.json()? == json!({"detail": "Unauthorized"}), "{}", reply.text());
+    let reply = client.get(KEYS).await?;
+    ensure!(reply.status == 401 && reply.json()?["error"]["code"] == "unauthorized", "{}", reply.text());
+    ensure!(status(client, "/health").await? == 200);
+    Ok(())
+}
+
 #[tokio::test]
 async fn each_door_refuses_a_key_in_its_own_words() -> Result<()> {
     let made = |server: &TestServer| create(server, &["laptop"]);
@@ -231,18 +246,8 @@ async fn each_door_refuses_a_key_in_its_own_words() -> Result<()> {
         let server = TestServer::start(setup).await?;
         let unknown = with_key(&server, &format!("lib-{}", "0".repeat(64)))?;
         let misplaced = server.client()?.with_header("authorization", text(&made(&server)?, "key")?)?;
-        for client in [&unknown, &misplaced] {
-            for reply in [client.get("/v1/models").await?, client.post(CHAT, &ask("librarian")).await?] {
-                ensure!(reply.header("www-authenticate") == Some("Bearer"));
-                let told = openai_error(&reply, 401, "invalid_api_key")?;
-                ensure!(told.contains("Incorrect API key"), "{told}");
-            }
-            let reply = client.get("/v1/agents/").await?;
-            ensure!(reply.status == 401 && reply.json()? == json!({"detail": "Unauthorized"}), "{}", reply.text());
-            let reply = client.get(KEYS).await?;
-            ensure!(reply.status == 401 && reply.json()?["error"]["code"] == "unauthorized", "{}", reply.text());
-            ensure!(status(client, "/health").await? == 200);
-        }
+        refused_everywhere(&unknown).await?;
+        refused_everywhere(&misplaced).await?;
         let known = with_key(&server, text(&create(&server, &["phone"])?, "key")?)?;
         let reply = known.get("/v1/agents/").await?;
         let told = reply.json()?["detail"].as_str().context("words")?.to_owned();

@@ -48,10 +48,9 @@ async fn two_keys_under_one_prompt_never_hear_of_each_other() -> Result<()> {
         }
     }
     let mut at_once = tokio::task::JoinSet::new();
-    for round in ROUNDS..2 * ROUNDS {
-        for (name, client) in clients.clone() {
-            at_once.spawn(async move { tell_and_look_everywhere(&client, name, round).await });
-        }
+    let rounds = (ROUNDS..2 * ROUNDS).flat_map(|round| clients.clone().into_iter().map(move |who| (round, who)));
+    for (round, (name, client)) in rounds {
+        at_once.spawn(async move { tell_and_look_everywhere(&client, name, round).await });
     }
     while let Some(told) = at_once.join_next().await {
         told??;
