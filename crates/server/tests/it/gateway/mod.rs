@@ -6,8 +6,10 @@ mod doors;
 mod history;
 mod images;
 mod models;
+mod order;
 mod overlay;
 mod people;
+mod private_memory;
 mod sessions;
 
 use anyhow::{Context, Result};
