@@ -2,15 +2,19 @@
 //! binary and in view of what the vendor is sent.
 
 mod aliases;
+mod deltas;
 mod doors;
+mod edits;
 mod history;
 mod images;
 mod models;
 mod order;
 mod overlay;
+mod overlay_kept;
 mod people;
 mod private_memory;
 mod sessions;
+mod tasks;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};

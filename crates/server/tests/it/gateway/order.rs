@@ -102,7 +102,8 @@ async fn what_bounds_memory_forgets_nothing_that_was_said() -> Result<()> {
 #[tokio::test]
 async fn many_first_requests_at_once_make_one_session() -> Result<()> {
     let (_server, client, vendor) = house("[gateway]\ndebug_sessions = true\n").await?;
-    let sent: Vec<_> = (0..40).map(|number| aside(&client, "new", ask_under("PROMPT", &format!("n{number}")))).collect();
+    let sent: Vec<_> =
+        (0..40).map(|number| aside(&client, "new", ask_under("PROMPT", &format!("n{number}")))).collect();
     for answer in sent {
         answer.await??.ok()?;
     }

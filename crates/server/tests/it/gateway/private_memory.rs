@@ -34,7 +34,8 @@ fn check_apart(vendor: &FakeVendor, people: &[&str]) -> Result<()> {
     let mut seen = vec![0; people.len()];
     for request in vendor.requests() {
         let all = request.body.to_string();
-        let told: Vec<usize> = (0..people.len()).filter(|who| all.contains(&format!("{}-told", people[*who]))).collect();
+        let told: Vec<usize> =
+            (0..people.len()).filter(|who| all.contains(&format!("{}-told", people[*who]))).collect();
         ensure!(told.len() < 2, "a request holds words of several people: {all}");
         told.into_iter().for_each(|who| seen[who] += 1);
     }
@@ -52,7 +53,10 @@ async fn a_hundred_interleaved_requests_of_two_people_hold_nothing_of_each_other
             let insert = json!({"label": "human", "new_str": format!("{person}-told-{number}")});
             format!("Keep it. [[tool:memory_insert {insert}]][[say:kept]]")
         }
-        _ => format!("Look. [[tool:conversation_search {}]][[say:looked]]", json!({"query": "what was told", "limit": 50})),
+        _ => format!(
+            "Look. [[tool:conversation_search {}]][[say:looked]]",
+            json!({"query": "what was told", "limit": 50})
+        ),
     };
     for number in 0..100 {
         for person in ["alice", "bob"] {
