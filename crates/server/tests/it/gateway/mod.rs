@@ -13,6 +13,7 @@ mod overlay;
 mod overlay_kept;
 mod people;
 mod private_memory;
+mod real_clients;
 mod sessions;
 mod tasks;
 

@@ -121,7 +121,10 @@ async fn every_kind_of_agent_is_shown_it() -> Result<()> {
     let (_server, client, vendor) = house("").await?;
     for kind in ["letta_v1_agent", "memgpt_v2_agent", "memgpt_agent", "react_agent", "workflow_agent"] {
         let blocks = json!([{"label": "human", "value": ""}]);
-        let agent = json!({"name": kind, "agent_type": kind, "model": VENDOR_MODEL, "memory_blocks": blocks});
+        let mut agent = json!({"name": kind, "agent_type": kind, "model": VENDOR_MODEL, "memory_blocks": blocks});
+        if ["react_agent", "workflow_agent"].contains(&kind) {
+            agent["tools"] = json!(["send_message"]);
+        }
         client.post("/v1/agents/", &agent).await?.ok()?;
         let mut body = ask_under("Speak like a pirate.", "hi");
         body["model"] = json!(kind);
