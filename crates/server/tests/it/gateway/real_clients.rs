@@ -73,7 +73,14 @@ async fn replay(client: &Client, request: &Value, calls: &[String]) -> Result<An
     if path == "/v1/embeddings" {
         // Asked for by the name of a vendor's model, the vendor's vectors are no business of this test.
         body["model"] = json!("builtin/embedding");
-        let vectors = client.post(path, &body).await?.ok()?;
+        let reply = client.post(path, &body).await?;
+        let is_of_tokens = body["input"][0].is_array();
+        if is_of_tokens && reply.status == 400 {
+            // Where token ids are not taken, the refusal says what to do instead.
+            ensure!(reply.json()?["error"]["param"] == "input" && reply.text().contains("check_embedding_ctx_length"));
+            return Ok(Answer::default());
+        }
+        let vectors = reply.ok()?;
         ensure!(vectors["data"].as_array().is_some_and(|all| !all.is_empty()), "{vectors}");
         return Ok(Answer::default());
     }
