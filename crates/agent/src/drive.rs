@@ -424,6 +424,7 @@ impl Driver<'_> {
             archival: &edits.archival,
             snapshot,
             run: self.input.run,
+            set_aside_from: self.back.as_ref().map(|back| back.from),
             now: (self.ports.clock)(),
         };
         let outcome = self.ports.toolbox.execute(invocation).await;

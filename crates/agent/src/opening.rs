@@ -20,6 +20,8 @@ const MAX_BROUGHT_BACK: u32 = 1_000;
 pub(crate) struct GoneBack {
     /// This message and all later ones are superseded.
     pub(crate) to: MessageId,
+    /// No message of the conversation that stays has this number or a higher one.
+    pub(crate) from: u64,
     /// What stays in the context; None where a compaction has stored that already.
     kept: Option<Vec<Arc<Message>>>,
 }
@@ -34,14 +36,15 @@ impl GoneBack {
     ) -> Result<Self, StoreError> {
         let context = &snapshot.context;
         if let Some(place) = context.iter().position(|message| message.id == to) {
-            return Ok(Self { to, kept: Some(context[..place].to_vec()) });
+            return Ok(Self { to, from: context[place].sequence_id, kept: Some(context[..place].to_vec()) });
         }
         // It has left the context with a summary that speaks of what came later too, so that can't stay.
         let owner = input.actor.organization;
         let before = store.conversation_messages_before(owner, input.conversation, to, MAX_BROUGHT_BACK).await?;
         let system = context.first().filter(|message| message.role == Role::System).cloned();
+        let from = before.last().map_or(0, |last| last.sequence_id + 1);
         let said = before.into_iter().filter(|message| packaging::read_alert(message).is_none());
-        Ok(Self { to, kept: Some(system.into_iter().chain(said).collect()) })
+        Ok(Self { to, from, kept: Some(system.into_iter().chain(said).collect()) })
     }
 
     /// Whether the stored list holds more than the context that the model is shown.

@@ -18,7 +18,7 @@ use crate::answer::{Manner, Source, Teller};
 use crate::config::MemoryScope;
 use crate::delta::{self, Delta};
 use crate::error::ApiError;
-use crate::history::{Place, place};
+use crate::history::{Chat, Place, place};
 use crate::overlay::{Overlay, Refresh};
 use crate::retry::{Earlier, Repeatable};
 use crate::session_name::{Person, SessionName};
@@ -70,7 +70,10 @@ impl Ask {
         // A request that is refused must not have changed the session's prompt, so this comes before.
         let mut decided = self.decide(&snapshot, &delta, &earlier).await?;
         if let Overlay::Preface(text) = self.refresh(&mut open, &snapshot).await? {
-            decided.opening.messages.insert(0, preface(&text));
+            let preface = preface(&text);
+            if !is_shown(&preface, &snapshot, decided.opening.rewind) {
+                decided.opening.messages.insert(0, preface);
+            }
         }
         self.run(floor, open, decided)
     }
@@ -147,11 +150,11 @@ impl Ask {
     ) -> Result<Decided, ApiError> {
         let bridge = self.bridge(snapshot);
         let known = self.known(snapshot, delta).await?;
-        let texts: Vec<Digest> = known.iter().map(|(text, _)| *text).collect();
         let mut opening = Opening::default();
-        match self.place(delta, &texts) {
-            Place::New => {}
-            Place::Rewind { to } => opening.rewind = known.get(to).map(|(_, message)| *message),
+        let place = self.place(delta, &known);
+        match place {
+            Place::New { .. } => {}
+            Place::Rewind { to } => opening.rewind = known.get(to).map(|known| known.message),
             Place::Unseen => {
                 // A client that names its chats brings a chat from elsewhere. One that does not has put examples
                 // before its first question.
@@ -164,15 +167,15 @@ impl Ask {
             opening.rewind = Some(*request);
             idempotency = None;
         }
-        let unheard = || delta.said.iter().filter(|message| !texts.contains(&digest_of(message)));
-        opening.messages = unheard().chain(&delta.newest).map(|message| spoken(message)).collect();
+        let unheard = unheard(delta, &known, place);
+        opening.messages = unheard.iter().chain(&delta.newest).map(|message| spoken(message)).collect();
         let waiting = match opening.history.last() {
             Some(_) => delta::waiting(&opening.history),
             None => waiting_calls(before(&snapshot.context, opening.rewind)),
         };
         opening.returns = delta.returns(&waiting, &bridge)?;
         opening.mark = Some(RequestMark {
-            said: unheard().map(|message| digest_of(message)).collect(),
+            said: unheard.iter().map(|message| digest_of(message)).collect(),
             text: delta.newest.map(digest_of),
             body: Some(self.repeatable.body),
             idempotency,
@@ -181,25 +184,36 @@ impl Ask {
     }
 
     /// The user messages that the session has, in order, where they matter.
-    async fn known(&self, snapshot: &AgentSnapshot, delta: &Delta<'_>) -> Result<Vec<(Digest, MessageId)>, ApiError> {
+    async fn known(&self, snapshot: &AgentSnapshot, delta: &Delta<'_>) -> Result<Vec<Known>, ApiError> {
         if !delta.has_answers() && delta.said.is_empty() {
             return Ok(Vec::new());
         }
         let requests = self.store().session_requests(self.actor.organization, snapshot.conversation).await?;
-        Ok(requests.into_iter().filter_map(|request| Some((request.text?, request.message))).collect())
+        let known = requests.into_iter().filter_map(|request| {
+            Some(Known { text: request.text?, message: request.message, was_brought: request.run.is_none() })
+        });
+        Ok(known.collect())
     }
 
     /// Where the newest message stands in the session.
-    fn place(&self, delta: &Delta<'_>, texts: &[Digest]) -> Place {
+    fn place(&self, delta: &Delta<'_>, known: &[Known]) -> Place {
         match delta.newest {
             // Only a history that shows answers can show that the client went back.
-            _ if !delta.has_answers() => Place::New,
-            None if texts.is_empty() => Place::Unseen,
-            None => Place::New,
-            Some(_) => match place(texts, &delta.earlier(), self.name.is_explicit()) {
-                Place::Rewind { .. } if !self.door.config.follow_edits => Place::New,
-                found => found,
-            },
+            _ if !delta.has_answers() => Place::New { unheard: 0 },
+            None if known.is_empty() => Place::Unseen,
+            None => Place::New { unheard: 0 },
+            Some(_) => {
+                let texts: Vec<Digest> = known.iter().map(|known| known.text).collect();
+                let chat = if self.name.is_explicit() {
+                    Chat::Named
+                } else {
+                    Chat::Nameless { examples: known.iter().take_while(|known| known.was_brought).count() }
+                };
+                match place(&texts, &delta.earlier(), chat) {
+                    Place::Rewind { .. } if !self.door.config.follow_edits => Place::New { unheard: 0 },
+                    found => found,
+                }
+            }
         }
     }
 
@@ -230,6 +244,37 @@ pub(crate) fn check_sight(door: &OpenAiGateway, model: &ModelHandle, request: &C
         return Err(SubmitError::Blind(model.clone()).into());
     }
     Ok(())
+}
+
+/// A user's message that the session has.
+struct Known {
+    text: Digest,
+    message: MessageId,
+    /// It came with a history, or before the newest message of its request.
+    was_brought: bool,
+}
+
+/// What users said in this request before its newest message and the session has not.
+fn unheard<'a>(delta: &Delta<'a>, known: &[Known], place: Place) -> Vec<&'a ClientMessage> {
+    let count = match place {
+        // A client that shows no answers shows no places either: equal words are all there is to go by.
+        Place::New { .. } if !delta.has_answers() => {
+            let is_new = |message: &&&ClientMessage| !known.iter().any(|known| known.text == digest_of(message));
+            return delta.said.iter().filter(is_new).copied().collect();
+        }
+        Place::New { unheard } => unheard,
+        Place::Rewind { .. } => 0,
+        Place::Unseen => delta.said.len(),
+    };
+    delta.said[delta.said.len().saturating_sub(count)..].to_vec()
+}
+
+/// Whether the context that the run begins with holds a preface.
+fn is_shown(preface: &InputMessage, snapshot: &AgentSnapshot, rewind: Option<MessageId>) -> bool {
+    // Where the place to go back to has left the context, the context is made anew and holds no system texts.
+    let is_kept = rewind.is_none_or(|to| snapshot.context.iter().any(|message| message.id == to));
+    let shown = before(&snapshot.context, rewind);
+    is_kept && shown.iter().any(|message| message.role == Role::System && message.content == preface.content)
 }
 
 /// The context up to the message that the client went back to.

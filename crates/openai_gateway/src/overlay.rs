@@ -15,7 +15,7 @@ use crate::session_name::text_digest;
 
 /// Characters that an overlay may have at least; a longer text gets a limit of its own length.
 const LEAST_LIMIT: u32 = 50_000;
-/// Tokens of a model's window that an overlay must leave for everything else.
+/// Tokens of a model's window that an overlay and the agent's memory must leave for everything else.
 const ROOM: u64 = 1_024;
 /// The metadata by which a block of a session is known.
 const ORIGIN: &str = "session_origin";
@@ -25,7 +25,7 @@ const ORIGIN: &str = "session_origin";
 pub(crate) enum Overlay {
     /// It is in the session's context, or there is none.
     InPlace,
-    /// It could not be stored: it is sent as a preface of this request.
+    /// It could not be stored: it is sent as a preface, unless the context holds it already.
     Preface(String),
 }
 
@@ -48,7 +48,9 @@ impl Refresh<'_> {
     /// Gives the session's conversation this system text and mode. No system text leaves the one that it has.
     pub(crate) async fn apply(&self, session: &mut Session, system: &str, mode: Mode) -> Result<Overlay, ApiError> {
         let digest = Some(system).filter(|text| !text.trim().is_empty()).map(text_digest);
-        let new = digest.filter(|digest| session.overlay != Some(*digest));
+        // The block is looked at too: somebody may have changed it, or taken it away, through another door.
+        let stands = || self.own(prompt::overlay::LABEL).is_some_and(|block| block.value() == system);
+        let new = digest.filter(|digest| session.overlay != Some(*digest) || !stands());
         let mut changes = self.mode_changes(session, mode)?;
         if new.is_some() {
             self.check_room(system)?;
@@ -76,22 +78,28 @@ impl Refresh<'_> {
     fn check_room(&self, text: &str) -> Result<(), ApiError> {
         let config = &self.snapshot.agent.llm_config;
         let window = u64::from(config.context_window);
+        let blocks =
+            self.snapshot.memory.blocks().iter().filter(|block| block.label.as_str() != prompt::overlay::LABEL);
+        let others: Vec<&str> =
+            std::iter::once(&*self.snapshot.agent.system).chain(blocks.map(|block| block.value())).collect();
         // A token is at least one byte, so short texts need no counting.
-        if text.len() as u64 + ROOM <= window {
+        let bytes = text.len() + others.iter().map(|text| text.len()).sum::<usize>();
+        if bytes as u64 + ROOM <= window {
             return Ok(());
         }
-        let tokens = Family::of_model(config.handle.model()).count(text);
-        if tokens + ROOM <= window {
+        let family = Family::of_model(config.handle.model());
+        let tokens = family.count(text);
+        if tokens + ROOM + others.iter().map(|text| family.count(text)).sum::<u64>() <= window {
             return Ok(());
         }
         let text = format!(
-            "This model's context window is {window} tokens, and the system messages alone have about {tokens}: \
-             shorten them."
+            "This model's context window is {window} tokens, and the system messages alone have about {tokens}, which \
+             leaves too little for the agent's own instructions and memory: shorten them."
         );
         Err(ApiError::invalid(text, Some("messages"), Some("context_length_exceeded")))
     }
 
-    /// The text as a preface, unless this session was sent it already.
+    /// The text as a preface of what the session is shown.
     async fn fall_back(&self, session: &mut Session, error: &StoreError, new: Option<(Digest, &str)>) -> Overlay {
         let conversation = session.conversation;
         tracing::warn!(
@@ -99,12 +107,13 @@ impl Refresh<'_> {
             %conversation,
             "a session's system text could not be stored; it is sent as a preface"
         );
-        let Some((digest, text)) = new.filter(|(digest, _)| session.preface != Some(*digest)) else {
-            return Overlay::InPlace;
-        };
+        let Some((digest, text)) = new else { return Overlay::InPlace };
+        if session.preface == Some(digest) {
+            return Overlay::Preface(text.to_owned());
+        }
         session.preface = Some(digest);
         let change = Change::UpdateSession { conversation, overlay: session.overlay, preface: session.preface };
-        // If this can't be kept either, the preface is sent once more after a restart, which does no harm.
+        // The note is for whoever looks at the sessions; what was sent is known by the context.
         if let Err(error) = self.store.commit(Commit::new(self.actor, self.now).with(change)).await {
             tracing::warn!(error = &error as &dyn std::error::Error, %conversation, "a preface could not be noted");
         }

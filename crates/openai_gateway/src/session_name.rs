@@ -7,7 +7,7 @@
 //! same words are still two chats.
 //!
 //! Every name is scoped by the API key, and by the person where one is named and memory is not shared, so that nobody
-//! can reach another's session by guessing its name.
+//! can reach another's session by guessing its name. A chat of shared memory is never the same as one of private memory.
 
 use domain::{ApiKeyId, Caller, Digest};
 use http::HeaderMap;
@@ -92,7 +92,10 @@ pub(crate) fn person(caller: &Caller, headers: &HeaderMap, named: Option<&str>) 
 
 /// The session of a request.
 pub(crate) fn session_name(caller: &Caller, headers: &HeaderMap, hints: &Hints<'_>) -> Result<SessionName, ApiError> {
-    let scope = scope(caller.key);
+    // Whoever comes through an alias that shares memory must not end up in a private chat of the same name, nor the
+    // other way round: what is said there would reach the wrong people.
+    let sharing = if hints.shares_memory { "shared " } else { "" };
+    let scope = format!("{sharing}{}", scope(caller.key));
     let person = person_name(headers, hints)?;
     let whose = person.filter(|_| !hints.shares_memory);
     let explicit = |origin: &'static str, value: &str| SessionName {

@@ -72,10 +72,8 @@ impl Sessions {
 
     /// The session that a request belongs to. It is made where there is none yet.
     pub(crate) async fn open(&self, store: &Store, wanted: Wanted<'_>) -> Result<OpenSession, ApiError> {
-        let place = (wanted.agent.id, wanted.name.key);
-        if let Some(entry) = self.lock().get_mut(&place).filter(|entry| entry.used.elapsed() < self.idle) {
-            entry.used = Instant::now();
-            return Ok(entry.session.clone());
+        if let Some(session) = self.remembered((wanted.agent.id, wanted.name.key)) {
+            return Ok(session);
         }
         let mut tries = 0;
         let session = loop {
@@ -87,6 +85,14 @@ impl Sessions {
         };
         self.keep(session.clone());
         Ok(session)
+    }
+
+    /// A session that is in memory and was used not too long ago. That is a use of it.
+    fn remembered(&self, place: (AgentId, Digest)) -> Option<OpenSession> {
+        let mut open = self.lock();
+        let entry = open.get_mut(&place).filter(|entry| entry.used.elapsed() < self.idle)?;
+        entry.used = Instant::now();
+        Some(entry.session.clone())
     }
 
     /// Remembers a session as it is now.
@@ -218,4 +224,56 @@ async fn human_block(store: &Store, wanted: Wanted<'_>) -> Result<Block, StoreEr
         created_at: now,
     })
     .map_err(invalid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A session by its number.
+    fn session(number: u8) -> OpenSession {
+        let session = Session {
+            organization: Actor::default_user().organization,
+            agent: AgentId::random(),
+            key: Digest([number; 32]),
+            conversation: ConversationId::random(),
+            origin: "x-session-id".to_owned(),
+            label: number.to_string(),
+            overlay: None,
+            preface: None,
+            created_at: Timestamp::UNIX_EPOCH,
+            last_used_at: Timestamp::UNIX_EPOCH,
+        };
+        OpenSession { session, identity: None }
+    }
+
+    fn is_remembered(sessions: &Sessions, of: &OpenSession) -> bool {
+        sessions.remembered((of.session.agent, of.session.key)).is_some()
+    }
+
+    #[test]
+    fn what_was_used_longest_ago_leaves_memory_first() {
+        let sessions = Sessions::new(2, Duration::from_secs(3_600));
+        let [first, second, third] = [session(1), session(2), session(3)];
+        sessions.keep(first.clone());
+        sessions.keep(second.clone());
+        // A use counts as well as a change.
+        assert!(is_remembered(&sessions, &first));
+        sessions.keep(third.clone());
+        assert!(is_remembered(&sessions, &first) && is_remembered(&sessions, &third));
+        assert!(!is_remembered(&sessions, &second));
+        assert_eq!(sessions.len(), 2);
+    }
+
+    #[test]
+    fn what_was_not_used_for_long_is_read_again() {
+        let sessions = Sessions::new(2, Duration::ZERO);
+        let first = session(1);
+        sessions.keep(first.clone());
+        assert!(!is_remembered(&sessions, &first));
+        // The idle ones make room first.
+        sessions.keep(session(2));
+        sessions.keep(session(3));
+        assert!(sessions.len() <= 2);
+    }
 }

@@ -7,23 +7,33 @@ use std::fmt::Write as _;
 
 use domain::{AgentType, Block, Memory};
 
+use crate::{modes, overlay};
+
 const INTRODUCTION: &str = "The following memory blocks are currently engaged in your core memory unit:";
 const LINE_NUMBER_WARNING: &str = "# NOTE: Line numbers shown below (with arrows like '1→') are to help during editing. Do NOT include line number prefixes in your memory edit tool calls.";
 
 /// The section `<memory_blocks>`; None where there is nothing to show.
 pub(crate) fn render_blocks(memory: &Memory, kind: AgentType, line_numbers: bool) -> Option<String> {
-    if memory.blocks().is_empty() || !shows_blocks(kind) {
+    // What an application says to the agent is shown by every kind, or it would answer under no prompt at all.
+    let is_instruction = |block: &Block| [overlay::LABEL, modes::LABEL].contains(&block.label.as_str());
+    let shown: Vec<&Block> = memory
+        .blocks()
+        .iter()
+        .map(|block| &**block)
+        .filter(|block| shows_blocks(kind) || is_instruction(block))
+        .collect();
+    if shown.is_empty() {
         return None;
     }
     let numbered = line_numbers && edits_by_line(kind);
-    let values: usize = memory.blocks().iter().map(|block| block.value().len() + 400).sum();
+    let values: usize = shown.iter().map(|block| block.value().len() + 400).sum();
     let mut text = String::with_capacity(values);
     text.push_str("<memory_blocks>\n");
     text.push_str(INTRODUCTION);
     text.push('\n');
-    for block in memory.blocks() {
+    for block in shown {
         text.push('\n');
-        render_block(&mut text, block, numbered);
+        render_block(&mut text, block, numbered && !is_instruction(block));
     }
     text.push_str("\n</memory_blocks>");
     Some(text)

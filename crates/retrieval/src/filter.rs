@@ -35,6 +35,8 @@ pub(crate) struct Filter {
     pub(crate) whose: Whose,
     /// Whether documents that are gone may be found: of messages those that were superseded.
     pub(crate) with_gone: bool,
+    /// Documents with this mark and at least this number are as good as gone.
+    pub(crate) set_aside: Option<(Term, u64)>,
     /// Empty means all.
     pub(crate) roles: Vec<Role>,
     pub(crate) from: Option<i64>,
@@ -93,6 +95,11 @@ impl Filter {
         if !self.with_gone && !index.gone().is_empty() {
             let barred = barred.get_or_insert_with(|| vec![false; index.len()]);
             index.gone().iter().for_each(|place| barred[*place as usize] = true);
+        }
+        if let Some((term, from)) = self.set_aside {
+            let barred = barred.get_or_insert_with(|| vec![false; index.len()]);
+            let first = index.numbers().partition_point(|number| *number < from);
+            index.each(term, |place, _| barred[place] |= place >= first);
         }
         barred
     }

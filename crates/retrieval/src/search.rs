@@ -53,6 +53,8 @@ pub struct RecallQuery {
     pub whose: Whose,
     /// Whether what a client went back to before may be found too.
     pub superseded: bool,
+    /// A conversation whose messages are about to be set aside from this number on: they answer no search any more.
+    pub set_aside: Option<(ConversationId, u64)>,
     /// Only messages with a lower number.
     pub before: Option<u64>,
     /// Leaves out the run that asks, or it would find its own question.
@@ -72,6 +74,7 @@ impl RecallQuery {
             conversation: None,
             whose: Whose::Anyone,
             superseded: false,
+            set_aside: None,
             before: None,
             except_run: None,
             limit,
@@ -85,7 +88,10 @@ impl RecallQuery {
             Standing::Superseded => self.superseded,
             Standing::Example => false,
         };
-        stands && self.whose.allows(message) && (self.except_run.is_none() || message.run != self.except_run)
+        let goes = self
+            .set_aside
+            .is_some_and(|(conversation, from)| message.conversation == conversation && message.sequence_id >= from);
+        stands && !goes && self.whose.allows(message) && (self.except_run.is_none() || message.run != self.except_run)
     }
 }
 
@@ -186,6 +192,7 @@ impl Search {
         let mut filter =
             Filter { whose, with_gone, roles: query.roles.clone(), before: query.before, ..Filter::default() };
         filter.within(query.from, query.until);
+        filter.set_aside = query.set_aside.map(|(id, from)| (mark(Mark::Conversation, id.as_bytes()), from));
         filter.every.extend(query.conversation.map(|id| mark(Mark::Conversation, id.as_bytes())));
         let looked = self.look(owner, &[scope], &query.text, filter).await?;
         let numbers: Vec<u64> = looked.0.candidates.iter().map(|candidate| candidate.number).collect();

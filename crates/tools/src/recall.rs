@@ -51,6 +51,7 @@ fn recall_query(call: &ToolInvocation<'_>) -> Result<RecallQuery, ToolError> {
     // One person's words never reach another's run.
     query.whose = Whose::Person(call.snapshot.identity);
     query.except_run = Some(call.run);
+    query.set_aside = call.set_aside_from.map(|from| (call.snapshot.conversation, from));
     Ok(query)
 }
 

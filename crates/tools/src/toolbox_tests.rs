@@ -90,6 +90,7 @@ async fn call(tool: &Tool, arguments: Value) -> ToolOutcome {
         archival: &[],
         snapshot: &snapshot,
         run: RunId::random(),
+        set_aside_from: None,
         now,
     };
     let folder = tempfile::tempdir().unwrap();

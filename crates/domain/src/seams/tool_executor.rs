@@ -26,6 +26,9 @@ pub struct ToolInvocation<'a> {
     pub snapshot: &'a AgentSnapshot,
     /// The run that calls.
     pub run: RunId,
+    /// The number of the conversation's message from which on this step sets everything aside, where the run went back.
+    /// The store still has it as said.
+    pub set_aside_from: Option<u64>,
     pub now: Timestamp,
 }
 

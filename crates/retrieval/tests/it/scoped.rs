@@ -59,3 +59,20 @@ async fn roles_and_times_narrow_a_search() {
     let early = RecallQuery { until: Some(crate::house::at(30)), ..all };
     assert_eq!(house.found(&house.search, &early).await, ["The dog barks."]);
 }
+
+#[tokio::test]
+async fn what_a_run_is_about_to_set_aside_is_not_found() {
+    let house = House::new();
+    let talk = house.agent().await;
+    house.say(talk, ["The dog barks.", "The dog sleeps.", "The dog eats."].map(str::to_owned)).await;
+    let all = RecallQuery::new(talk.agent, "dog", 5);
+    let numbers: Vec<u64> =
+        house.search.recall(house.owner(), &all).await.unwrap().hits.iter().map(|hit| hit.row.sequence_id).collect();
+    let last = *numbers.iter().max().unwrap();
+    let back = RecallQuery { set_aside: Some((talk.conversation, last)), ..all.clone() };
+    let found = house.found(&house.search, &back).await;
+    assert!(found.len() == 2 && !found.contains(&"The dog eats.".to_owned()), "{found:?}");
+    // Another conversation's numbers say nothing about this one.
+    let elsewhere = RecallQuery { set_aside: Some((domain::ConversationId::random(), 0)), ..all };
+    assert_eq!(house.found(&house.search, &elsewhere).await.len(), 3);
+}

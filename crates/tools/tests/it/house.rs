@@ -85,6 +85,7 @@ impl House {
             archival,
             snapshot: of,
             run: this_run(),
+            set_aside_from: None,
             now: noon(),
         };
         self.toolbox.execute(invocation).await

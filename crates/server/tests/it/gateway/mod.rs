@@ -2,13 +2,20 @@
 //! binary and in view of what the vendor is sent.
 
 mod aliases;
+mod deltas;
 mod doors;
+mod edits;
 mod history;
 mod images;
 mod models;
+mod order;
 mod overlay;
+mod overlay_kept;
 mod people;
+mod private_memory;
+mod real_clients;
 mod sessions;
+mod tasks;
 mod two_keys;
 
 use anyhow::{Context, Result};

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use testkit::Client;
 
-use super::{CHAT, house, last_request};
+use super::{CHAT, house, last_request, texts};
 
 /// What `person` says, under one prompt that everybody has.
 fn says(person: &str, text: &str) -> Value {
@@ -16,8 +16,8 @@ fn says(person: &str, text: &str) -> Value {
 
 /// Lets a person tell a secret, which the agent writes into its memory, and search for everybody's.
 async fn tell_and_search(client: &Client, person: &str, secret: &str) -> Result<()> {
-    let append = json!({"label": "human", "content": format!("{person} says {secret}")});
-    let tell = format!("My secret is {secret}. [[tool:core_memory_append {append}]][[say:noted]]");
+    let append = json!({"label": "human", "new_str": format!("{person} says {secret}")});
+    let tell = format!("My secret is {secret}. [[tool:memory_insert {append}]][[say:noted]]");
     client.post(CHAT, &says(person, &tell)).await?.ok()?;
     let search = json!({"query": "secret"});
     let look = format!("Look. [[tool:conversation_search {search}]][[say:looked]]");
@@ -87,10 +87,17 @@ async fn shared_memory_is_shared() -> Result<()> {
         body["model"] = json!("family");
         body
     };
-    let append = json!({"label": "human", "content": "alice-secret"});
-    client.post(CHAT, &ask("alice", format!("[[tool:core_memory_append {append}]][[say:ok]]"))).await?.ok()?;
+    let append = json!({"label": "human", "new_str": "alice-secret"});
+    client.post(CHAT, &ask("alice", format!("The otter. [[tool:memory_insert {append}]][[say:ok]]"))).await?.ok()?;
     client.post(CHAT, &ask("bob", "hello".to_owned())).await?.ok()?;
-    ensure!(last_request(&vendor)?.to_string().contains("alice-secret"));
+    ensure!(last_request(&vendor)?["messages"][0].to_string().contains("alice-secret"));
+    // What was said is found too.
+    let search = json!({"query": "otter"});
+    client.post(CHAT, &ask("bob", format!("Look. [[tool:conversation_search {search}]][[say:ok]]"))).await?.ok()?;
+    ensure!(texts(&last_request(&vendor)?, "tool").join(" ").contains("The otter."));
+    // The same names without the alias are another, private chat.
+    client.post(CHAT, &says("bob", "hello")).await?.ok()?;
+    ensure!(!last_request(&vendor)?.to_string().contains("alice-secret"));
     Ok(())
 }
 
