@@ -17,6 +17,7 @@ use crate::cache::Cache;
 use crate::commit::{Commit, Committed};
 use crate::dialect::Db;
 use crate::error::{DatabaseError, StoreError};
+use crate::write_tally::{WriteTally, Writes};
 use crate::writer::{Work, Writer};
 use crate::{migrate, owners, restore};
 
@@ -58,6 +59,7 @@ struct Shared {
     lines: RwLock<Option<Lines>>,
     cache: Arc<Cache>,
     backlog: Arc<Backlog>,
+    writes: Arc<WriteTally>,
     /// Each thread drops its sender when it has ended and its connection is closed.
     ended: Mutex<Vec<oneshot::Receiver<()>>>,
     side_work: SideWork,
@@ -84,11 +86,18 @@ impl Store {
         let checkpointer = Db::open_checkpointer(&config.path)?;
         ended.push(start("store-log", move || put_log_away(&checkpointer, &wanted))?);
         let backlog = Arc::<Backlog>::default();
-        let writer = Writer { db, cache: cache.clone(), backlog: backlog.clone(), inbox, checkpoints };
+        let writes = Arc::<WriteTally>::default();
+        let (to_cache, to_backlog, counted) = (cache.clone(), backlog.clone(), writes.clone());
+        let writer = Writer { db, cache: to_cache, backlog: to_backlog, writes: counted, inbox, checkpoints };
         ended.push(start("store-writer", move || writer.run())?);
         let lines = RwLock::new(Some(Lines { commits, reads }));
         let side_work = SideWork::new(&config.path);
-        Ok(Self { shared: Arc::new(Shared { lines, cache, backlog, ended: Mutex::new(ended), side_work }) })
+        Ok(Self { shared: Arc::new(Shared { lines, cache, backlog, writes, ended: Mutex::new(ended), side_work }) })
+    }
+
+    /// What was written since the store was opened.
+    pub fn writes(&self) -> Writes {
+        self.shared.writes.read()
     }
 
     /// Applies all changes of a commit or none. They are on the disk when this returns. Whoever stops waiting takes
