@@ -16,6 +16,7 @@ mod librarian;
 mod long_conversation;
 mod measuring;
 mod one_owner;
+mod operator;
 mod reembedding;
 mod side_by_side;
 mod strace;
