@@ -17,6 +17,7 @@ use crate::check::{check, have_images};
 use crate::open_run::{Entry, begin};
 use crate::permits::{Lines, QueueLimits};
 use crate::request::{RunHandle, RunRequest, SubmitError};
+use crate::tally::Tally;
 
 /// Settings of the dispatcher.
 #[derive(Debug, Clone, Default)]
@@ -42,6 +43,7 @@ pub(crate) struct Inner {
     /// Held by whoever looks at archives to decide what to change.
     pub(crate) archives_turn: Semaphore,
     pub(crate) lines: Lines,
+    pub(crate) tally: Arc<Tally>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stopping: CancellationToken,
 }
@@ -55,10 +57,12 @@ impl Dispatcher {
         toolbox: Arc<dyn ToolExecutor>,
         clock: fn() -> Timestamp,
     ) -> Self {
-        let lines = Lines::new(config.limits);
+        let tally = Arc::<Tally>::default();
+        let lines = Lines::new(config.limits, tally.clone());
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
         let (meter, archives_turn) = (Arc::default(), Semaphore::new(1));
-        let inner = Inner { config, store, models, clock, toolbox, meter, archives_turn, lines, tasks, stopping };
+        let inner =
+            Inner { config, store, models, clock, toolbox, meter, archives_turn, lines, tally, tasks, stopping };
         Self { inner: Arc::new(inner) }
     }
 
@@ -70,6 +74,16 @@ impl Dispatcher {
     /// The models, to look at.
     pub fn models(&self) -> &Registry {
         &self.inner.models
+    }
+
+    /// What all runs added up to since the start.
+    pub fn tally(&self) -> &Tally {
+        &self.inner.tally
+    }
+
+    /// Runs that are open now, waiting ones included.
+    pub fn open_runs(&self) -> usize {
+        self.inner.lines.open_runs()
     }
 
     /// Closes what a crash left open and brings the built-in tools up to date, with the agents that are older than

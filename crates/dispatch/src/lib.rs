@@ -22,6 +22,7 @@ mod open_run;
 mod permits;
 pub mod request;
 mod summarisers;
+pub mod tally;
 mod undo_block;
 mod undo_plan;
 

@@ -7,7 +7,7 @@ use agent::EventSink;
 use agent::events::{Finished, RunEvent, RunFailure};
 use agent::once::{OnceInput, OncePorts, answer_once, system_shown};
 use domain::seams::chat_model::Sampling;
-use domain::{Actor, AgentId, ConversationId, ModelHandle, RunId};
+use domain::{Actor, AgentId, ConversationId, ModelHandle, RunId, RunNote};
 use futures_util::FutureExt;
 use storage::StoreError;
 use tokio_util::sync::CancellationToken;
@@ -54,12 +54,19 @@ impl Dispatcher {
         }
         let open = self.inner.lines.enter()?;
         let run = RunId::at((self.inner.clock)());
-        let Watch { handle, sink, cancel } = Watch::new(run, Lifetime::Foreground, request.detail);
-        let inner = self.inner.clone();
+        let note = match request.who {
+            OnceModel::Handle(_) => RunNote::new(run, None, None),
+            OnceModel::Agent { agent, conversation } => RunNote::new(run, Some(agent), conversation),
+        };
+        let Watch { handle, sink, cancel } = Watch::new(note, Lifetime::Foreground, request.detail);
+        let (inner, note) = (self.inner.clone(), handle.note.clone());
         self.inner.tasks.spawn(async move {
             let answered = AssertUnwindSafe(answer(&inner, run, request, (&sink, cancel))).catch_unwind().await;
             drop(open);
-            sink.send(RunEvent::Finished(answered.unwrap_or_else(|_| panicked(run)))).await;
+            let finished = answered.unwrap_or_else(|_| panicked(run));
+            inner.tally.count_run(finished.stop_reason);
+            note.end(finished.stop_reason, finished.usage);
+            sink.send(RunEvent::Finished(finished)).await;
         });
         Ok(handle)
     }
@@ -81,9 +88,12 @@ async fn answer(
         Err(error) => return failed(run, RunFailure::NoModel(error.to_string())),
     };
     let Asked { model: handle, sampling, system } = asked;
+    let counted = handle.clone();
     let input = OnceInput { run, actor, model: handle, sampling, system, messages, options };
     let ports = OncePorts { model, clock: inner.clock, cancel, stopping: inner.stopping.clone() };
-    answer_once(input, &ports, sink).await
+    let finished = answer_once(input, &ports, sink).await;
+    inner.tally.count_tokens(&counted, finished.usage);
+    finished
 }
 
 /// Whom to ask, and what stands before the messages.

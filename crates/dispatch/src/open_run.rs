@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use agent::events::{Finished, RunEvent, RunFailure};
 use agent::{EventSink, RunInput, RunPermit, RunPorts, drive};
-use domain::{RunId, StopReason, Usage};
+use domain::{RunId, RunNote, StopReason, Usage};
 use futures_util::FutureExt;
 use storage::StoreError;
 use tokio::sync::mpsc;
@@ -43,13 +43,14 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// A watch over `run`.
-    pub(crate) fn new(run: RunId, lifetime: Lifetime, detail: Detail) -> Self {
+    /// A watch over a run.
+    pub(crate) fn new(note: RunNote, lifetime: Lifetime, detail: Detail) -> Self {
         let (sender, events) = mpsc::channel(EVENT_BUFFER);
         let cancel = CancellationToken::new();
         let guard = (lifetime == Lifetime::Foreground).then(|| cancel.clone().drop_guard());
         let sink = EventSink::new(sender, detail == Detail::Pieces);
-        Self { handle: RunHandle { run, events, _cancel: guard }, sink, cancel }
+        let (run, note) = (note.run, Arc::new(note));
+        Self { handle: RunHandle { run, events, note, _cancel: guard }, sink, cancel }
     }
 }
 
@@ -60,8 +61,9 @@ pub(crate) fn begin(
     entry: Entry,
     (lifetime, detail): (Lifetime, Detail),
 ) -> RunHandle {
-    let Watch { handle, sink, cancel } = Watch::new(input.run, lifetime, detail);
-    let task = OpenRun { inner: inner.clone(), input, sink, cancel, entry };
+    let note = RunNote::new(input.run, Some(input.agent), Some(input.conversation));
+    let Watch { handle, sink, cancel } = Watch::new(note, lifetime, detail);
+    let task = OpenRun { inner: inner.clone(), input, note: handle.note.clone(), sink, cancel, entry };
     inner.tasks.spawn(task.run());
     handle
 }
@@ -70,6 +72,7 @@ pub(crate) fn begin(
 struct OpenRun {
     inner: Arc<Inner>,
     input: RunInput,
+    note: Arc<RunNote>,
     sink: EventSink,
     cancel: CancellationToken,
     entry: Entry,
@@ -77,7 +80,7 @@ struct OpenRun {
 
 impl OpenRun {
     async fn run(self) {
-        let Self { inner, input, sink, cancel, entry } = self;
+        let Self { inner, input, note, sink, cancel, entry } = self;
         let (run, agent, arrived) = (input.run, input.agent, Instant::now());
         let passed = tokio::select! {
             passed = entry.pass() => passed,
@@ -111,6 +114,8 @@ impl OpenRun {
             took_ms = (arrived.elapsed() - waited).as_millis() as u64,
             "run"
         );
+        inner.tally.count_run(finished.stop_reason);
+        note.end(finished.stop_reason, finished.usage);
         sink.send(RunEvent::Finished(finished)).await;
     }
 }
@@ -158,5 +163,7 @@ async fn drive_run(
         cancel,
         stopping: inner.stopping.clone(),
     };
-    drive(input, &ports, sink, permit).await
+    let finished = drive(input, &ports, sink, permit).await;
+    inner.tally.count_tokens(&agent.llm_config.handle, finished.usage);
+    finished
 }

@@ -11,6 +11,7 @@ use domain::ConversationId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::request::SubmitError;
+use crate::tally::{Tally, Waiting};
 
 /// How many requests may wait.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +37,7 @@ pub(crate) struct Lines {
     limits: QueueLimits,
     lines: Arc<Mutex<HashMap<ConversationId, Line>>>,
     open: Arc<Semaphore>,
+    tally: Arc<Tally>,
 }
 
 #[derive(Debug)]
@@ -48,6 +50,7 @@ struct Line {
 #[derive(Debug)]
 pub(crate) struct Place {
     turnstile: Arc<Semaphore>,
+    waiting: Waiting,
     leave: Leave,
     _open: OwnedSemaphorePermit,
 }
@@ -69,8 +72,13 @@ pub(crate) struct Passed {
 }
 
 impl Lines {
-    pub(crate) fn new(limits: QueueLimits) -> Self {
-        Self { limits, lines: Arc::default(), open: Arc::new(Semaphore::new(limits.open_runs)) }
+    pub(crate) fn new(limits: QueueLimits, tally: Arc<Tally>) -> Self {
+        Self { limits, lines: Arc::default(), open: Arc::new(Semaphore::new(limits.open_runs)), tally }
+    }
+
+    /// Runs that are open now, waiting ones included.
+    pub(crate) fn open_runs(&self) -> usize {
+        self.limits.open_runs.saturating_sub(self.open.available_permits())
     }
 
     /// Leave to be open, for work that waits for nobody.
@@ -89,7 +97,8 @@ impl Lines {
         }
         line.open += 1;
         let leave = Leave { lines: self.lines.clone(), conversation };
-        Ok(Place { turnstile: line.turnstile.clone(), leave, _open: open })
+        let waiting = self.tally.begin_to_wait();
+        Ok(Place { turnstile: line.turnstile.clone(), waiting, leave, _open: open })
     }
 
     #[cfg(test)]
@@ -106,6 +115,7 @@ impl Place {
     /// Waits until everybody who came earlier is done. None means that the lines were closed.
     pub(crate) async fn pass(self) -> Option<Passed> {
         let passed = self.turnstile.clone().acquire_owned().await.ok()?;
+        self.waiting.pass();
         Some(Passed { _passed: passed, _leave: self.leave, _open: self._open })
     }
 }
@@ -127,7 +137,7 @@ mod tests {
     use super::*;
 
     fn lines(open_runs: usize, per_conversation: usize) -> Lines {
-        Lines::new(QueueLimits { open_runs, open_runs_per_conversation: per_conversation })
+        Lines::new(QueueLimits { open_runs, open_runs_per_conversation: per_conversation }, Arc::default())
     }
 
     #[tokio::test]

@@ -1,9 +1,10 @@
 //! What a door asks for, and what it gets back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent::events::RunEvent;
-use domain::{Actor, AgentId, ConversationId, IdentityId, ModelHandle, RunId};
+use domain::{Actor, AgentId, ConversationId, IdentityId, ModelHandle, RunId, RunNote};
 use tokio::sync::mpsc;
 use tokio_util::sync::DropGuard;
 
@@ -49,6 +50,8 @@ pub struct RunHandle {
     pub run: RunId,
     /// What happens, in order; the last event is [`RunEvent::Finished`]. A slow reader slows the run down.
     pub events: mpsc::Receiver<RunEvent>,
+    /// Who answers where, and how it ended: known before the last event is sent.
+    pub note: Arc<RunNote>,
     pub(crate) _cancel: Option<DropGuard>,
 }
 

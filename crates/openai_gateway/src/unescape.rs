@@ -41,6 +41,8 @@ mod tests;
 
 use std::borrow::Cow;
 
+use domain::UnescapeCount;
+
 use self::context::Context;
 use self::evidence::{Verdict, judge};
 use crate::config::Unescape;
@@ -55,8 +57,7 @@ pub(crate) struct Unescaper {
     context: Context,
     /// The beginning of a sequence that can't be judged yet.
     held: String,
-    passed: u64,
-    changed: u64,
+    count: UnescapeCount,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +74,7 @@ impl Unescaper {
             Unescape::On => Mode::Active,
             Unescape::Auto => Mode::Watching { breaks: 0 },
         };
-        Self { mode, context: Context::default(), held: String::new(), passed: 0, changed: 0 }
+        Self { mode, context: Context::default(), held: String::new(), count: UnescapeCount::default() }
     }
 
     /// What can be shown now. A chunk of which nothing changes is not copied.
@@ -89,11 +90,15 @@ impl Unescaper {
             self.held.push_str(rest);
             Cow::Owned(shown.into_owned())
         };
+        let (length, count) = (chunk.len() as u64, &mut self.count);
         if shown == chunk {
-            self.passed += 1;
+            count.passed += 1;
+            count.passed_bytes += length;
         } else {
-            self.changed += 1;
+            count.changed += 1;
+            count.changed_bytes += length;
         }
+        count.held_bytes += length.min(self.held.len() as u64);
         shown
     }
 
@@ -111,17 +116,12 @@ impl Unescaper {
 
     /// Whether there is something to flush.
     pub(crate) fn is_holding(&self) -> bool {
-        !self.held.is_empty()
+        self.held() > 0
     }
 
-    /// Chunks that came out as they went in.
-    pub(crate) fn passed(&self) -> u64 {
-        self.passed
-    }
-
-    /// Chunks that came out otherwise: changed, or shown in part.
-    pub(crate) fn changed(&self) -> u64 {
-        self.changed
+    /// What became of the chunks so far. One that was shown in part came out otherwise.
+    pub(crate) fn count(&self) -> UnescapeCount {
+        self.count
     }
 
     /// What of `text` can be shown, and the rest that can't be judged yet.

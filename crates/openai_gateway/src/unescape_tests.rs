@@ -196,7 +196,8 @@ fn a_split_sequence_is_held_until_it_is_whole() {
     assert_eq!(unescaper.push("\\"), "");
     assert_eq!(unescaper.flush(), "\\");
     assert_eq!(unescaper.flush(), "");
-    assert_eq!((unescaper.passed(), unescaper.changed()), (0, 5));
+    let counted = UnescapeCount { passed: 0, passed_bytes: 0, changed: 5, changed_bytes: 20, held_bytes: 5 };
+    assert_eq!(unescaper.count(), counted);
 }
 
 #[test]
@@ -206,7 +207,8 @@ fn untouched_chunks_are_not_copied() {
         for chunk in ["Hello ", "wörld, ", "`a\\nb` ", "C:\\new ", "\n", "```\nx\\n\n``` "] {
             assert!(matches!(unescaper.push(chunk), Cow::Borrowed(shown) if shown == chunk), "{setting:?} {chunk}");
         }
-        assert_eq!((unescaper.passed(), unescaper.changed()), (6, 0));
+        let count = unescaper.count();
+        assert_eq!((count.passed, count.passed_bytes, count.changed, count.held_bytes), (6, 41, 0, 0));
     }
 }
 

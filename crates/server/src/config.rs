@@ -14,6 +14,7 @@ use providers::ProviderConfig;
 use crate::config_file::{ConfigFile, LimitsSection, ProviderSection, ServerSection};
 use crate::cors::origin_fault;
 use crate::gateway_config::gateway_config;
+use crate::limits::RateLimits;
 use crate::listen::{Listen, listens, preferred};
 use crate::request_body::{MIB, USUAL_LIMIT};
 use crate::secret::Secret;
@@ -76,6 +77,8 @@ pub(crate) struct Config {
     pub(crate) gateway: GatewayConfig,
     /// Bytes that a request's body may have.
     pub(crate) body_limit: usize,
+    /// What each key may use of OpenAI's door.
+    pub(crate) rate_limits: RateLimits,
     /// A filter of log lines, where one was given.
     pub(crate) log: Option<String>,
     pub(crate) log_format: LogFormat,
@@ -123,6 +126,11 @@ impl Config {
             discover_local: settings.model.discover_local.unwrap_or(true),
             gateway,
             body_limit: body_limit(&settings.limits)?,
+            rate_limits: RateLimits {
+                requests_per_minute: settings.limits.requests_per_minute,
+                tokens_per_minute: settings.limits.tokens_per_minute,
+                concurrent_requests: settings.limits.concurrent_requests,
+            },
             log: environment("LIBRARIAN_LOG"),
             log_format: log_format(environment)?,
         })

@@ -3,6 +3,7 @@
 //! Unknown keys are errors that name the key: a misspelt `api_key` must not leave a server open. Errors never quote
 //! the file, because a line of it may hold a key.
 
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
@@ -61,6 +62,10 @@ pub(crate) struct ModelSection {
 pub(crate) struct LimitsSection {
     /// MiB that the body of a request may have.
     pub(crate) body_mib: Option<usize>,
+    // What each key may use of OpenAI's door; what is not said is not limited.
+    pub(crate) requests_per_minute: Option<NonZeroU32>,
+    pub(crate) tokens_per_minute: Option<NonZeroU32>,
+    pub(crate) concurrent_requests: Option<NonZeroU32>,
 }
 
 /// `[[providers]]`
@@ -106,7 +111,8 @@ mod tests {
         check(
             "[server]\nhost = \"::1\"\nport = 0\napi_key = \"k\"\nallowed_hosts = [\"a\"]\nallowed_origins = []\n\
              [model]\ndefault = \"builtin/guide\"\ndiscover_local = false\n\
-             [[providers]]\nname = \"mine\"\nbase_url = \"http://x/v1\"\napi_key = \"k\"\ndefault_model = \"m\"\n",
+             [[providers]]\nname = \"mine\"\nbase_url = \"http://x/v1\"\napi_key = \"k\"\ndefault_model = \"m\"\n\
+             [limits]\nrequests_per_minute = 1\ntokens_per_minute = 2\nconcurrent_requests = 3\n",
             &expect!["fine"],
         );
         check("", &expect!["fine"]);
@@ -128,6 +134,10 @@ mod tests {
         );
         check("[server]\nport = 70000\n", &expect!["line 2: invalid value: integer `70000`, expected u16"]);
         check("[server]\napi_key = \"sk-very-secret\n", &expect![[r#"line 2: invalid basic string, expected `"`"#]]);
+        check(
+            "[limits]\nrequests_per_minute = 0\n",
+            &expect!["line 2: invalid value: integer `0`, expected a nonzero u32"],
+        );
         check("[[providers]]\nname = \"x\"\n", &expect!["line 1: missing field `base_url`"]);
     }
 }

@@ -8,7 +8,9 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde_json::json;
 
+use crate::answer_headers;
 use crate::door::Door;
+use crate::limits::Excess;
 use crate::request_body::MIB;
 
 /// Whose shape of errors a client expects.
@@ -49,6 +51,8 @@ pub(crate) enum Refusal {
     TooSlow,
     /// The body could not be read to its end.
     CutBody,
+    /// The key has used up what it may.
+    OverLimit(Excess),
     /// A fault of ours; the log has the details.
     Internal,
 }
@@ -66,6 +70,7 @@ impl Refusal {
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::CutBody => StatusCode::BAD_REQUEST,
+            Self::OverLimit(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -76,7 +81,7 @@ impl Refusal {
             Dialect::Letta => json!({ "detail": self.letta_text() }),
             Dialect::Console => json!({ "error": { "code": self.console_code(), "message": self.console_text() } }),
             Dialect::OpenAi => {
-                let kind = if self.status().is_server_error() { "server_error" } else { "invalid_request_error" };
+                let kind = self.openai_kind();
                 json!({ "error": {
                     "message": self.openai_text(), "type": kind, "param": null, "code": self.openai_code(),
                 } })
@@ -86,6 +91,9 @@ impl Refusal {
         if self.status() == StatusCode::UNAUTHORIZED {
             let scheme = http::HeaderValue::from_static("Bearer");
             response.headers_mut().insert(http::header::WWW_AUTHENTICATE, scheme);
+        }
+        if let Self::OverLimit(excess) = self {
+            answer_headers::retry(response.headers_mut(), excess);
         }
         response
     }
@@ -109,6 +117,7 @@ impl Refusal {
             }
             Self::TooSlow => "the request body did not arrive in time: send it again".to_owned(),
             Self::CutBody => "the request body ended early: send it again".to_owned(),
+            Self::OverLimit(excess) => excess.text(),
             Self::Internal => "internal error".to_owned(),
         }
     }
@@ -130,6 +139,7 @@ impl Refusal {
             | Self::TooLarge { .. }
             | Self::TooSlow
             | Self::CutBody
+            | Self::OverLimit(_)
             | Self::Internal => self.text(),
         }
     }
@@ -145,6 +155,7 @@ impl Refusal {
             Self::TooLarge { .. } => "too_large",
             Self::TooSlow => "too_slow",
             Self::CutBody => "cut_body",
+            Self::OverLimit(_) => "rate_limit_exceeded",
             Self::Internal => "internal_error",
         }
     }
@@ -165,7 +176,16 @@ impl Refusal {
             | Self::TooLarge { .. }
             | Self::TooSlow
             | Self::CutBody
+            | Self::OverLimit(_)
             | Self::Internal => self.text(),
+        }
+    }
+
+    fn openai_kind(&self) -> &'static str {
+        match self {
+            Self::OverLimit(excess) => excess.kind(),
+            _ if self.status().is_server_error() => "server_error",
+            _ => "invalid_request_error",
         }
     }
 
@@ -178,6 +198,7 @@ impl Refusal {
             Self::NotFound => Some("unknown_url"),
             Self::MethodNotAllowed => Some("method_not_supported"),
             Self::TooLarge { .. } => Some("request_too_large"),
+            Self::OverLimit(_) => Some("rate_limit_exceeded"),
             Self::TooSlow | Self::CutBody | Self::Internal => None,
         }
     }

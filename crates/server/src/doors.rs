@@ -24,7 +24,7 @@ use crate::cors::Cors;
 use crate::data_dir::{OwnedDirectory, reachable};
 use crate::door::OpenDoors;
 use crate::listen::Listener;
-use crate::router::{Entrance, behind, doors};
+use crate::router::{Counts, Entrance, behind, doors};
 use crate::wiring::House;
 
 /// Connections that may be open at once at one address; others wait to be accepted.
@@ -85,17 +85,19 @@ impl Doors {
         let house = House::open(config, &directory).await?;
         directory.announce(address)?;
         let background = Background::default();
-        let rooms = doors(&house, config.gateway.clone());
+        let counts = Counts::new(config.rate_limits);
+        let rooms = doors(&house, config.gateway.clone(), &counts);
         let listeners: Vec<Listener> = bound.iter().map(|(_, listener)| listener.clone()).collect();
         for (socket, Listener { address, doors }) in bound {
             let gate = Gate::of_server(config, address.ip(), directory.secret(), house.store.live_keys().clone());
             let cors = Cors::new(&config.allowed_origins);
-            let entrance = Entrance { gate, doors, cors, body_limit: config.body_limit };
+            let (body_limit, counts) = (config.body_limit, counts.clone());
+            let entrance = Entrance { gate, doors, cors, body_limit, counts };
             background.spawn(accept(socket, behind(rooms.clone(), entrance), background.clone()));
         }
         if let Some((socket, Listener { address, doors })) = own {
             let gate = Gate::of_command(address.ip(), directory.secret());
-            let entrance = Entrance { gate, doors, cors: Cors::default(), body_limit: config.body_limit };
+            let entrance = Entrance { gate, doors, cors: Cors::default(), body_limit: config.body_limit, counts };
             background.spawn(accept(socket, behind(rooms, entrance), background.clone()));
         }
         let models = house.models.clone();

@@ -3,6 +3,7 @@
 //! No logic lives in this crate. What an agent does belongs to the rooms behind the doors, and what a client may say
 //! belongs to the doors.
 
+mod answer_headers;
 mod auth;
 mod background;
 mod brought_keys;
@@ -17,8 +18,11 @@ mod doors;
 mod first_agent;
 mod gateway_config;
 mod hosts;
+mod limits;
 mod listen;
 mod logging;
+mod metrics;
+mod open_call;
 mod request_body;
 mod router;
 mod secret;

@@ -1,11 +1,10 @@
-//! Joins the doors and stands in front of them: host, key, size, faults, and one log line for what went wrong.
+//! Joins the doors and stands in front of them: host, key, limits, size and faults.
 //!
-//! Every request passes [`pass`], and nothing else decides who comes in. A request that starts a run is logged by the
-//! run; here only refusals and failures are worth a line.
+//! Every request passes [`pass`], and nothing else decides who comes in. It is followed to the end of its answer by an
+//! [`OpenCall`], which logs and counts it.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
@@ -15,7 +14,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use domain::Timestamp;
 use futures_util::FutureExt;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, header};
 use openai_gateway::config::GatewayConfig;
 use serde_json::json;
 
@@ -23,6 +22,9 @@ use crate::auth::{Admitted, Gate};
 use crate::cors::Cors;
 use crate::dialect::{Dialect, Refusal};
 use crate::door::{Door, OpenDoors};
+use crate::limits::{Limiter, RateLimits};
+use crate::metrics::{self, Metrics};
+use crate::open_call::OpenCall;
 use crate::request_body::{self, Expectation};
 use crate::wiring::House;
 
@@ -32,10 +34,19 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The version of the Letta V1 API that Letta clients are told.
 const LETTA_VERSION: &str = "0.16.8";
 
-/// The header that names a request in our log.
-const REQUEST_ID: &str = "x-request-id";
-/// Characters of a path that a log line holds.
-const LOGGED_PATH: usize = 120;
+/// What all listeners count together.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Counts {
+    limiter: Arc<Limiter>,
+    metrics: Arc<Metrics>,
+}
+
+impl Counts {
+    /// Nothing is counted yet.
+    pub(crate) fn new(limits: RateLimits) -> Self {
+        Self { limiter: Arc::new(Limiter::new(limits)), metrics: Arc::default() }
+    }
+}
 
 /// What stands in front of the doors at one listener.
 #[derive(Debug)]
@@ -45,10 +56,11 @@ pub(crate) struct Entrance {
     pub(crate) cors: Cors,
     /// Bytes that a request's body may have.
     pub(crate) body_limit: usize,
+    pub(crate) counts: Counts,
 }
 
 /// All doors of `house`. Listeners share them, with what they keep in memory.
-pub(crate) fn doors(house: &House, gateway: GatewayConfig) -> Router {
+pub(crate) fn doors(house: &House, gateway: GatewayConfig, counts: &Counts) -> Router {
     let (dispatcher, embedders) = (&house.dispatcher, &house.embedders);
     let letta = letta_api::LettaApi {
         dispatcher: dispatcher.clone(),
@@ -63,10 +75,13 @@ pub(crate) fn doors(house: &House, gateway: GatewayConfig) -> Router {
         search: house.search.clone(),
         clock: Timestamp::now,
     };
+    let (metrics, dispatcher) = (counts.metrics.clone(), dispatcher.clone());
+    let figures = metrics::Figures { metrics, dispatcher, openai: openai.clone() };
     Router::new()
         .merge(letta_api::routes().with_state(letta))
         .merge(openai_gateway::routes().with_state(openai))
         .merge(console_api::routes().with_state(console))
+        .route("/metrics", get(metrics::show).with_state(figures))
         .route("/health", get(health))
 }
 
@@ -90,31 +105,19 @@ fn refuse(request: Request, refusal: Refusal) -> std::future::Ready<Response> {
 
 /// Lets a request through to its door, or says why not in the words of that door.
 async fn pass(State(entrance): State<Arc<Entrance>>, request: Request, next: Next) -> Response {
-    let started = Instant::now();
-    let (method, uri) = (request.method().clone(), request.uri().clone());
+    let dialect = entrance.doors.dialect(request.uri().path());
+    let Counts { limiter, metrics } = &entrance.counts;
+    let mut call = OpenCall::new(metrics, limiter, dialect, &request);
     let page = request.headers().get(header::ORIGIN).cloned();
-    let received = entrance.receive(request, next).await;
-    let mut response = received.unwrap_or_else(|refusal| refusal.answer(entrance.doors.dialect(uri.path())));
+    let received = entrance.receive(request, &mut call, next).await;
+    let mut response = received.unwrap_or_else(|refusal| refusal.answer(dialect));
     entrance.cors.open(page.as_ref(), &mut response);
-    let id = format!("req-{:016x}", rand::random::<u64>());
-    let status = response.status().as_u16();
-    let took_ms = started.elapsed().as_millis() as u64;
-    // The query may hold words of a message; the path holds ids only.
-    let path: String = uri.path().chars().take(LOGGED_PATH).collect();
-    if status >= 400 {
-        tracing::info!(id, %method, path, status, took_ms, "request refused");
-    } else {
-        tracing::debug!(id, %method, path, status, took_ms, "request");
-    }
-    if let Ok(id) = HeaderValue::from_str(&id) {
-        response.headers_mut().insert(REQUEST_ID, id);
-    }
-    response
+    call.answer(response)
 }
 
 impl Entrance {
     /// Answers a request, or says why not.
-    async fn receive(&self, request: Request, next: Next) -> Result<Response, Refusal> {
+    async fn receive(&self, request: Request, call: &mut OpenCall, next: Next) -> Result<Response, Refusal> {
         let (method, uri, headers) = (request.method(), request.uri(), request.headers());
         // What is closed here is not there, also for whoever holds a key.
         if !self.doors.has(Door::of_path(uri.path())) {
@@ -124,15 +127,23 @@ impl Entrance {
             return self.gate.check_sender(uri, headers).map(|()| answer);
         }
         let admitted = self.gate.admit(method, uri, headers)?;
-        self.let_in(request, admitted, next).await
+        self.let_in(request, admitted, call, next).await
     }
 
-    /// Reads the body and hands the request on. A door that panics answers like one that failed.
-    async fn let_in(&self, request: Request, admitted: Admitted, next: Next) -> Result<Response, Refusal> {
+    /// Counts the request, reads its body and hands it on. A door that panics answers like one that failed.
+    async fn let_in(
+        &self,
+        request: Request,
+        Admitted { actor, caller }: Admitted,
+        call: &mut OpenCall,
+        next: Next,
+    ) -> Result<Response, Refusal> {
+        call.admit(caller.key)?;
         let (mut parts, body) = request.into_parts();
         let body = request_body::read(body, expectation(&parts.headers), self.body_limit).await?;
-        parts.extensions.insert(admitted.actor);
-        parts.extensions.insert(admitted.caller);
+        parts.extensions.insert(actor);
+        parts.extensions.insert(caller);
+        parts.extensions.insert(call.note());
         let answer = next.run(Request::from_parts(parts, Body::from(body)));
         AssertUnwindSafe(answer).catch_unwind().await.map_err(|_| Refusal::Internal).map(IntoResponse::into_response)
     }

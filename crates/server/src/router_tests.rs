@@ -27,13 +27,16 @@ fn doors() -> Router {
         .route("/v1/blocks/", get(broken));
     let gate = Gate::of_command(IpAddr::from([127, 0, 0, 1]), &Secret::new("key").unwrap());
     let body_limit = request_body::USUAL_LIMIT;
-    behind(doors, Entrance { gate, doors: OpenDoors::all(), cors: Cors::default(), body_limit })
+    behind(
+        doors,
+        Entrance { gate, doors: OpenDoors::all(), cors: Cors::default(), body_limit, counts: Counts::default() },
+    )
 }
 
 async fn check(request: http::request::Builder, body: Body, expected: &Expect) {
     let request = request.header("host", "localhost").header("authorization", "Bearer key").body(body).unwrap();
     let response = doors().oneshot(request).await.unwrap();
-    assert!(response.headers()[REQUEST_ID].to_str().unwrap().starts_with("req-"));
+    assert!(response.headers()["x-request-id"].to_str().unwrap().starts_with("req-"));
     let status = response.status();
     let text = response.into_body().collect().await.unwrap().to_bytes();
     expected.assert_eq(&format!("{} {}", status.as_u16(), String::from_utf8_lossy(&text)));

@@ -40,6 +40,7 @@ mod store;
 mod texts;
 mod tools;
 mod upkeep;
+mod write_tally;
 mod writer;
 
 pub use agents::AgentFilter;
@@ -59,3 +60,4 @@ pub use search_index::{Coverage, Gone, Page, SearchScope, Segment, VectorStretch
 pub use sessions::PersonalSession;
 pub use soundness::{Area, Problem};
 pub use store::{Store, StoreConfig};
+pub use write_tally::Writes;

@@ -18,6 +18,7 @@ use crate::commit::{Commit, Committed};
 use crate::dialect::Db;
 use crate::error::{DatabaseError, StoreError};
 use crate::live_keys::LiveKeys;
+use crate::write_tally::{WriteTally, Writes};
 use crate::writer::{Work, Writer};
 use crate::{api_keys, migrate, owners, restore};
 
@@ -60,6 +61,7 @@ struct Shared {
     cache: Arc<Cache>,
     keys: LiveKeys,
     backlog: Arc<Backlog>,
+    writes: Arc<WriteTally>,
     /// Each thread drops its sender when it has ended and its connection is closed.
     ended: Mutex<Vec<oneshot::Receiver<()>>>,
     side_work: SideWork,
@@ -87,12 +89,21 @@ impl Store {
         let checkpointer = Db::open_checkpointer(&config.path)?;
         ended.push(start("store-log", move || put_log_away(&checkpointer, &wanted))?);
         let backlog = Arc::<Backlog>::default();
-        let (to_keep, waiting) = (cache.clone(), backlog.clone());
-        let writer = Writer { db, cache: to_keep, keys: keys.clone(), backlog: waiting, inbox, checkpoints };
+        let writes = Arc::<WriteTally>::default();
+        let (to_cache, to_backlog, counted) = (cache.clone(), backlog.clone(), writes.clone());
+        let keys_kept = keys.clone();
+        let writer =
+            Writer { db, cache: to_cache, keys: keys_kept, backlog: to_backlog, writes: counted, inbox, checkpoints };
         ended.push(start("store-writer", move || writer.run())?);
         let lines = RwLock::new(Some(Lines { commits, reads }));
         let side_work = SideWork::new(&config.path);
-        Ok(Self { shared: Arc::new(Shared { lines, cache, keys, backlog, ended: Mutex::new(ended), side_work }) })
+        let ended = Mutex::new(ended);
+        Ok(Self { shared: Arc::new(Shared { lines, cache, keys, backlog, writes, ended, side_work }) })
+    }
+
+    /// What was written since the store was opened.
+    pub fn writes(&self) -> Writes {
+        self.shared.writes.read()
     }
 
     /// Applies all changes of a commit or none. They are on the disk when this returns. Whoever stops waiting takes

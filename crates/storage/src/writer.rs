@@ -20,6 +20,7 @@ use crate::commit::{Commit, Committed};
 use crate::dialect::Db;
 use crate::error::StoreError;
 use crate::live_keys::{KeyEffect, LiveKeys};
+use crate::write_tally::WriteTally;
 use crate::{repair, runs};
 
 /// Commits that share one sync at most. More would only make the first of them wait.
@@ -43,6 +44,7 @@ pub(crate) struct Writer {
     pub(crate) cache: Arc<Cache>,
     pub(crate) keys: LiveKeys,
     pub(crate) backlog: Arc<Backlog>,
+    pub(crate) writes: Arc<WriteTally>,
     pub(crate) inbox: Receiver<Work>,
     /// Asks another thread to move the log into the database.
     pub(crate) checkpoints: SyncSender<()>,
@@ -76,12 +78,19 @@ impl Writer {
         };
         match tried {
             Tried::Durable(results) => {
+                let failed = results.iter().filter(|result| result.is_err()).count();
+                self.writes.wrote(results.len() - failed, failed);
                 group.into_iter().zip(results).for_each(|(work, result)| work.answer(result));
             }
-            Tried::Broken(error) => group.into_iter().for_each(|work| work.answer(Err(error.clone()))),
+            Tried::Broken(error) => self.lose(group, &error),
             // Savepoints fail alone, so this is the transaction's own failure, which is told as such.
-            Tried::OneFailed => group.into_iter().for_each(|work| work.answer(Err(StoreError::Closed))),
+            Tried::OneFailed => self.lose(group, &StoreError::Closed),
         }
+    }
+
+    fn lose(&self, group: Vec<Work>, error: &StoreError) {
+        self.writes.lost(group.len());
+        group.into_iter().for_each(|work| work.answer(Err(error.clone())));
     }
 
     /// Applies the whole group, and makes it durable unless one of its commits must fail alone.

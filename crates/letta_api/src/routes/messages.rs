@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use dispatch::events::{Finished, RunEvent};
 use dispatch::request::{Detail, Lifetime, Opening, RunHandle, RunOptions, RunRequest};
-use domain::{Actor, AgentId, Message};
+use domain::{Actor, AgentId, Message, RequestNote};
 use serde::Serialize;
 use storage::{MessageFilter, Store};
 
@@ -34,22 +34,30 @@ struct LettaResponse<'a> {
 pub(crate) async fn create(
     State(door): State<LettaApi>,
     Extension(actor): Extension<Actor>,
+    Extension(note): Extension<RequestNote>,
     AgentPath(agent): AgentPath,
     fields: Fields,
 ) -> Result<Response, ApiError> {
-    answer(&door, actor, agent, MessageRequest::read(fields, false)?).await
+    answer(&door, actor, agent, (MessageRequest::read(fields, false)?, &note)).await
 }
 
 pub(crate) async fn stream(
     State(door): State<LettaApi>,
     Extension(actor): Extension<Actor>,
+    Extension(note): Extension<RequestNote>,
     AgentPath(agent): AgentPath,
     fields: Fields,
 ) -> Result<Response, ApiError> {
-    answer(&door, actor, agent, MessageRequest::read(fields, true)?).await
+    answer(&door, actor, agent, (MessageRequest::read(fields, true)?, &note)).await
 }
 
-async fn answer(door: &LettaApi, actor: Actor, agent: AgentId, request: MessageRequest) -> Result<Response, ApiError> {
+async fn answer(
+    door: &LettaApi,
+    actor: Actor,
+    agent: AgentId,
+    (request, note): (MessageRequest, &RequestNote),
+) -> Result<Response, ApiError> {
+    note.answered_by(agent);
     let MessageRequest { input, max_steps, shown, streaming, include_pings } = request;
     let run = RunRequest {
         actor,
@@ -62,6 +70,7 @@ async fn answer(door: &LettaApi, actor: Actor, agent: AgentId, request: MessageR
         detail: if streaming == Streaming::Tokens { Detail::Pieces } else { Detail::Steps },
     };
     let handle = door.dispatcher.submit(run).await?;
+    note.answered_in(handle.note.clone());
     if streaming == Streaming::No {
         return whole(handle, &shown).await;
     }

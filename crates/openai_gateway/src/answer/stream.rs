@@ -14,7 +14,7 @@ use bytes::Bytes;
 use dispatch::events::{Finished, RunEvent};
 use dispatch::request::Burst;
 use domain::seams::BoxFuture;
-use domain::{RunId, StepId};
+use domain::{RequestNote, RunId, StepId};
 
 use super::teller::Said;
 use super::whole::{nothing, reasoning_field};
@@ -39,6 +39,18 @@ pub(crate) struct Form {
 
 /// An answer that is still being prepared.
 pub(crate) type Opening = BoxFuture<'static, Result<(Source, Teller), ApiError>>;
+
+/// `opening`, with who answers and what comes of it written into `note`.
+pub(crate) fn noted(opening: Opening, note: RequestNote) -> Opening {
+    Box::pin(async move {
+        let (source, mut teller) = opening.await?;
+        if let Source::Run { handle, .. } = &source {
+            note.answered_in(handle.note.clone());
+        }
+        teller.noting(note);
+        Ok((source, teller))
+    })
+}
 
 /// Streams what comes of `opening`.
 pub(crate) async fn answer(opening: Opening, form: Form) -> Result<Response, ApiError> {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use dispatch::events::{PieceKind, RunEvent};
-use domain::{ContentPart, Message, MessageId, Role, ToolCall};
+use domain::{ContentPart, Message, MessageId, RequestNote, Role, ToolCall};
 
 use super::{BETWEEN, Manner};
-use crate::config::ReasoningShown;
+use crate::config::{ReasoningShown, Unescape};
 use crate::unescape::Unescaper;
 
 /// A piece of an answer.
@@ -38,13 +38,29 @@ pub(crate) struct Teller {
     calls: Vec<Arc<str>>,
     /// Whether think tags are open.
     thinking: bool,
+    /// Where it is noted what became of escapes.
+    note: Option<RequestNote>,
+}
+
+/// A stream whose client leaves is noted like one that ends.
+impl Drop for Teller {
+    fn drop(&mut self) {
+        if let Some(note) = self.note.take().filter(|_| self.manner.unescape != Unescape::Off) {
+            note.unescaped(self.unescaper.count());
+        }
+    }
 }
 
 impl Teller {
     /// A teller that has heard nothing.
     pub(crate) fn new(manner: Manner) -> Self {
         let unescaper = Unescaper::new(manner.unescape);
-        Self { manner, unescaper, spoke: None, thought: None, calls: Vec::new(), thinking: false }
+        Self { manner, unescaper, spoke: None, thought: None, calls: Vec::new(), thinking: false, note: None }
+    }
+
+    /// Notes what becomes of escapes when the answer is over.
+    pub(crate) fn noting(&mut self, note: RequestNote) {
+        self.note = Some(note);
     }
 
     /// How the answer is told.

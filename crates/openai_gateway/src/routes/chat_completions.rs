@@ -6,7 +6,7 @@ use axum::extract::rejection::BytesRejection;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use bytes::Bytes;
-use domain::{Actor, Caller};
+use domain::{Actor, Caller, RequestNote};
 
 use crate::OpenAiGateway;
 use crate::answer::{stream, whole};
@@ -24,17 +24,19 @@ pub(crate) async fn create(
     State(door): State<OpenAiGateway>,
     Extension(actor): Extension<Actor>,
     Extension(caller): Extension<Caller>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    Extension(note): Extension<RequestNote>,
+    (headers, body): (HeaderMap, Result<Bytes, BytesRejection>),
 ) -> Result<Response, ApiError> {
     let body = body?;
     let request = ChatRequest::parse(&body)?;
+    note.asked_for(&request.model);
     let created = (door.clock)().as_second();
     let form = stream::Form { model: request.model.clone(), created, include_usage: request.include_usage };
     let is_streamed = request.stream;
     let opening: stream::Opening = match door.who(actor, &caller, &request.model).await? {
         Who::Model(handle) => Box::pin(Once::of_model(door, actor, handle, request).begin()),
         Who::Agent(answerer) => {
+            note.answered_by(answerer.agent.id);
             let ask = understand(door, actor, (&caller, &headers), answerer, (request, &body))?;
             let is_task = crate::task::is_task(&ask.request);
             if is_task || ask.request.ephemeral {
@@ -45,6 +47,7 @@ pub(crate) async fn create(
         }
     };
     drop(body);
+    let opening = stream::noted(opening, note);
     if is_streamed {
         return stream::answer(opening, form).await;
     }

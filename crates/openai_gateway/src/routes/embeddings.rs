@@ -5,7 +5,7 @@ use axum::extract::rejection::BytesRejection;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use bytes::Bytes;
-use domain::{Actor, ModelHandle};
+use domain::{Actor, ModelHandle, RequestNote};
 use retrieval::embed::normalise;
 
 use crate::OpenAiGateway;
@@ -15,9 +15,11 @@ use crate::wire::embeddings::{Embeddings, EmbeddingsRequest};
 pub(crate) async fn create(
     State(door): State<OpenAiGateway>,
     Extension(_): Extension<Actor>,
+    Extension(note): Extension<RequestNote>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     let request = EmbeddingsRequest::parse(&body?)?;
+    note.asked_for(&request.model);
     let handle = ModelHandle::parse(&request.model).map_err(|_| ApiError::unknown_embedding(&request.model, None))?;
     let model = door.embedders.named(&handle).await?;
     let most = model.config().dimensions as usize;
@@ -34,6 +36,7 @@ pub(crate) async fn create(
         }
     }
     // Vendors' counts don't come through the seam; for those, ours is near enough.
-    let tokens = request.texts.iter().map(|text| door.embedders.builtin().tokens(text).count()).sum();
+    let tokens: usize = request.texts.iter().map(|text| door.embedders.builtin().tokens(text).count()).sum();
+    note.read_tokens(tokens as u64);
     Ok(Json(Embeddings::new(&request.model, vectors, request.encoding, tokens)).into_response())
 }

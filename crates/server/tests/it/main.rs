@@ -17,6 +17,7 @@ mod librarian;
 mod long_conversation;
 mod measuring;
 mod one_owner;
+mod operator;
 mod origin_faults;
 mod reembedding;
 mod side_by_side;
