@@ -1,5 +1,8 @@
 //! The HTTP clients that all dialects share, and the limits that every answer is read under.
 //!
+//! Servers on this machine, which no proxy and no certificate stands before, are posted to by the plainest client there
+//! is: it costs a third of the full one, and a gateway to a local server is little else.
+//!
 //! Clients are made when they are first needed: a server that only talks to plain local endpoints never loads a
 //! certificate. Nothing here may follow a redirect (a key must not travel to a host that the operator didn't name),
 //! put a key or an address with credentials into an error, or retry.
@@ -7,7 +10,14 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use reqwest::{Client, Url};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request, Uri};
+use http_body_util::Full;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use reqwest::{Client, Response, ResponseBuilderExt, Url};
+
+type LocalClient = hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>;
 
 /// How long to wait for what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,10 +48,31 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an unused connection is kept.
 const POOL_IDLE: Duration = Duration::from_secs(90);
 
+/// How we call ourselves.
+const USER_AGENT: &str = concat!("librarian/", env!("CARGO_PKG_VERSION"));
+
+/// Where calls of one kind go.
+#[derive(Debug)]
+pub(crate) struct Address {
+    url: Url,
+    /// The same, where the plainest client reaches it.
+    local: Option<Uri>,
+}
+
+impl Address {
+    pub(crate) fn new(url: Url) -> Self {
+        let has_credentials = !url.username().is_empty() || url.password().is_some();
+        let is_local = url.scheme() == "http" && is_loopback(&url) && !has_credentials;
+        let local = is_local.then(|| url.as_str().parse().ok()).flatten();
+        Self { url, local }
+    }
+}
+
 /// Clients by what they need: certificates or not, the environment's proxies or not.
 #[derive(Debug, Default)]
 pub(crate) struct HttpClients {
     clients: [OnceLock<Result<Client, String>>; 4],
+    local: OnceLock<LocalClient>,
 }
 
 impl HttpClients {
@@ -52,6 +83,33 @@ impl HttpClients {
         let slot = &self.clients[usize::from(secure) * 2 + usize::from(loopback)];
         slot.get_or_init(|| build(secure, loopback)).clone()
     }
+
+    /// Posts a body; an error is in words for people.
+    pub(crate) async fn post(&self, to: &Address, mut headers: HeaderMap, body: Vec<u8>) -> Result<Response, String> {
+        let Some(local) = &to.local else {
+            let client = self.for_url(&to.url)?;
+            return client.post(to.url.clone()).headers(headers).body(body).send().await.map_err(describe);
+        };
+        headers.insert(http::header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
+        let mut request = Request::post(local.clone()).body(Full::from(body)).map_err(|error| error.to_string())?;
+        *request.headers_mut() = headers;
+        let answer = self.local.get_or_init(local_client).request(request).await.map_err(|error| chain(&error))?;
+        let (parts, body) = answer.into_parts();
+        let answer = http::Response::builder().status(parts.status).url(to.url.clone());
+        let mut answer = answer.body(reqwest::Body::wrap(body)).map_err(|error| error.to_string())?;
+        *answer.headers_mut() = parts.headers;
+        Ok(answer.into())
+    }
+}
+
+fn local_client() -> LocalClient {
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    hyper_util::client::legacy::Client::builder(TokioExecutor::new())
+        .pool_idle_timeout(POOL_IDLE)
+        .pool_timer(TokioTimer::new())
+        .build(connector)
 }
 
 fn build(secure: bool, loopback: bool) -> Result<Client, String> {
@@ -61,7 +119,7 @@ fn build(secure: bool, loopback: bool) -> Result<Client, String> {
         .pool_idle_timeout(POOL_IDLE)
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
-        .user_agent(concat!("librarian/", env!("CARGO_PKG_VERSION")));
+        .user_agent(USER_AGENT);
     let builder = if loopback { builder.no_proxy() } else { builder };
     let builder = if secure {
         // The library takes the process's default. Whoever set one before us wins, which is as good.
@@ -192,6 +250,19 @@ mod tests {
     fn credentials_in_an_address_are_not_shown() {
         let url = Url::parse("https://me:secret@example.com/v1?key=secret").unwrap();
         assert_eq!(shown(&url), "https://example.com/v1");
+    }
+
+    #[test]
+    fn only_what_is_on_this_machine_is_posted_to_plainly() {
+        for (url, expected) in [
+            ("http://127.0.0.1:1/v1/chat/completions", true),
+            ("http://localhost:1/v1", true),
+            ("http://me:secret@127.0.0.1:1/v1", false),
+            ("https://127.0.0.1:1/v1", false),
+            ("http://10.0.0.1/v1", false),
+        ] {
+            assert_eq!(Address::new(Url::parse(url).unwrap()).local.is_some(), expected, "{url}");
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod sse;
 
 pub use config::{ConfigError, Dialect, ProviderConfig, RegistryConfig, from_environment};
 pub use http::Timeouts;
+pub use openai_chat::{RawAnswer, RawBody, RawCall, RawError, RawEvents, RawModel};
 pub use registry::{
     EmbeddingEntry, LocalEndpoint, ModelEntry, ProviderState, ProviderStatus, Registry, ResolveError, lacks_reasoning,
 };

@@ -14,11 +14,11 @@ use domain::seams::embedder::{EmbedError, Embedder};
 use futures_util::future::join_all;
 use reqwest::Url;
 
-use crate::config::{ConfigError, ProviderConfig, RegistryConfig};
+use crate::config::{ConfigError, Dialect, ProviderConfig, RegistryConfig};
 use crate::guide::Guide;
 use crate::http::{HttpClients, Timeouts, shown};
 use crate::listing::{Kind, Listed, Listing, Remembered, fetch};
-use crate::openai_chat::{Endpoint, OpenAiChat};
+use crate::openai_chat::{Endpoint, OpenAiChat, RawCalls, RawModel};
 use crate::openai_embeddings::OpenAiEmbeddings;
 use crate::profile;
 
@@ -141,6 +141,7 @@ struct Provider {
     config: ProviderConfig,
     endpoint: Arc<Endpoint>,
     model: Arc<OpenAiChat>,
+    raw: Arc<RawCalls>,
     listing: Remembered,
 }
 
@@ -159,7 +160,8 @@ impl Provider {
             .ok_or_else(|| ConfigError::Key(name.clone()))?;
         let endpoint = Arc::new(endpoint);
         let model = Arc::new(OpenAiChat::new(Arc::clone(&endpoint)));
-        Ok(Self { config, endpoint, model, listing: Remembered::default() })
+        let raw = Arc::new(RawCalls::new(Arc::clone(&endpoint)));
+        Ok(Self { config, endpoint, model, raw, listing: Remembered::default() })
     }
 
     async fn listing(&self) -> Listing {
@@ -264,6 +266,18 @@ impl Registry {
     /// Whether a model may be shown images. One that nobody knows is tried, and says so itself.
     pub fn sees(&self, handle: &ModelHandle) -> bool {
         self.chat_model(handle).map_or(true, |model| model.sees(handle.model()))
+    }
+
+    /// The model behind a handle, for requests that are written in OpenAI's dialect already; none where the model speaks
+    /// another.
+    pub fn raw(&self, handle: &ModelHandle) -> Result<Option<RawModel>, ResolveError> {
+        if handle.provider() == BUILTIN {
+            return check_builtin(handle).map(|()| None);
+        }
+        let provider = self.provider(handle)?;
+        match provider.config.dialect {
+            Dialect::OpenAiChat => Ok(Some(RawModel::new(Arc::clone(&provider.raw), handle.clone()))),
+        }
     }
 
     /// What its endpoint tells about a model.

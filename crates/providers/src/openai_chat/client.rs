@@ -19,18 +19,18 @@ use super::failure::{Failure, clean, retry_after};
 use super::rendered::RenderedMessages;
 use super::request;
 use super::stream::Assembler;
-use crate::http::{HttpClients, Timeouts, describe, read_body, read_start};
+use crate::http::{Address, HttpClients, Timeouts, describe, read_body, read_start};
 use crate::profile::{self, Profile};
 use crate::sse::{SseError, SseParser};
 
 /// Bytes of a whole answer.
-const ANSWER_CAP: usize = 64 * 1024 * 1024;
+pub(super) const ANSWER_CAP: usize = 64 * 1024 * 1024;
 /// Bytes of an error's words that are read, and how long they are waited for.
 const ERROR_CAP: usize = 64 * 1024;
 const ERROR_WAIT: Duration = Duration::from_secs(5);
 /// How long the end of the body is waited for after the server's last event. It usually is there already, and reading
 /// it is what lets the connection be used again.
-const CLOSE_WAIT: Duration = Duration::from_millis(20);
+pub(super) const CLOSE_WAIT: Duration = Duration::from_millis(20);
 
 /// Everything that calls to one endpoint have in common.
 pub(crate) struct Endpoint {
@@ -88,18 +88,47 @@ impl Endpoint {
         url.set_path(&joined);
         url
     }
+
+    /// Posts a body and waits for the answer's head.
+    pub(crate) async fn post(&self, to: &Address, body: Vec<u8>) -> Result<Response, ModelError> {
+        let unavailable = |detail: &str| ModelError::Unavailable { detail: clean(detail, self.key()) };
+        let mut headers = self.headers("text/event-stream, application/json");
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let limit = self.timeouts.first_byte;
+        match tokio::time::timeout(limit, self.http.post(to, headers, body)).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(detail)) => Err(unavailable(&detail)),
+            Err(_) => Err(unavailable(&format!("no answer began within {limit:?}"))),
+        }
+    }
+
+    /// What an answer with an error status says.
+    pub(crate) async fn failure(&self, response: Response) -> Failure {
+        let status = response.status().as_u16();
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let wait = retry_after(header("retry-after-ms"), header(RETRY_AFTER.as_str()), Timestamp::now());
+        let body = read_start(response, ERROR_CAP, ERROR_WAIT).await;
+        Failure::from_body(status, &body, wait)
+    }
+}
+
+/// Whether an answer says that it is one JSON text.
+pub(crate) fn is_json(response: &Response) -> bool {
+    response.headers().get(CONTENT_TYPE).is_some_and(|kind| {
+        kind.as_bytes().get(..16).is_some_and(|start| start.eq_ignore_ascii_case(b"application/json"))
+    })
 }
 
 /// Chat models behind one endpoint that speaks the dialect.
 pub(crate) struct OpenAiChat {
     endpoint: Arc<Endpoint>,
-    completions: Url,
+    completions: Address,
     rendered: RenderedMessages,
 }
 
 impl OpenAiChat {
     pub(crate) fn new(endpoint: Arc<Endpoint>) -> Self {
-        let completions = endpoint.url("chat/completions");
+        let completions = Address::new(endpoint.url("chat/completions"));
         Self { endpoint, completions, rendered: RenderedMessages::default() }
     }
 
@@ -107,13 +136,11 @@ impl OpenAiChat {
         let endpoint = &self.endpoint;
         let body = request::body(request, &endpoint.profile.requests, &self.rendered)
             .map_err(|error| ModelError::Rejected { detail: format!("the request can't be written: {error}") })?;
-        let response = self.send(body).await?;
+        let response = endpoint.post(&self.completions, body).await?;
         if !response.status().is_success() {
-            return Err(self.failure(response).await);
+            return Err(endpoint.failure(response).await.into_error(endpoint.key()));
         }
-        let whole = response.headers().get(CONTENT_TYPE).is_some_and(|kind| {
-            kind.as_bytes().get(..16).is_some_and(|start| start.eq_ignore_ascii_case(b"application/json"))
-        });
+        let whole = is_json(&response);
         let mut reply = Box::new(Reply {
             endpoint: Arc::clone(endpoint),
             parser: SseParser::default(),
@@ -128,29 +155,6 @@ impl OpenAiChat {
         }
         reply.wait_for_first().await?;
         Ok(Box::pin(stream::unfold(reply, |mut reply| async move { reply.next().await.map(|event| (event, reply)) })))
-    }
-
-    async fn send(&self, body: Vec<u8>) -> Result<Response, ModelError> {
-        let endpoint = &self.endpoint;
-        let unavailable = |detail: &str| ModelError::Unavailable { detail: clean(detail, endpoint.key()) };
-        let client = endpoint.http.for_url(&self.completions).map_err(|detail| unavailable(&detail))?;
-        let mut headers = endpoint.headers("text/event-stream, application/json");
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let sending = client.post(self.completions.clone()).headers(headers).body(body).send();
-        let limit = endpoint.timeouts.first_byte;
-        match tokio::time::timeout(limit, sending).await {
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(unavailable(&describe(error))),
-            Err(_) => Err(unavailable(&format!("no answer began within {limit:?}"))),
-        }
-    }
-
-    async fn failure(&self, response: Response) -> ModelError {
-        let status = response.status().as_u16();
-        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
-        let wait = retry_after(header("retry-after-ms"), header(RETRY_AFTER.as_str()), Timestamp::now());
-        let body = read_start(response, ERROR_CAP, ERROR_WAIT).await;
-        Failure::from_body(status, &body, wait).into_error(self.endpoint.key())
     }
 }
 

@@ -9,3 +9,4 @@ mod guide_facts;
 mod guide_manners;
 mod guide_search;
 mod models;
+mod raw;
