@@ -10,6 +10,7 @@ use domain::StopReason;
 use domain::embedding::BUILTIN_EMBEDDING;
 use domain::seams::chat_model::ModelError;
 use domain::seams::embedder::EmbedError;
+use providers::RawError;
 use serde_json::{Value, json};
 use storage::StoreError;
 
@@ -218,6 +219,18 @@ impl From<&RunFailure> for ApiError {
                     ..error
                 }
             }
+        }
+    }
+}
+
+impl From<RawError> for ApiError {
+    fn from(error: RawError) -> Self {
+        let text = error.to_string();
+        match &error {
+            RawError::UnknownModel { .. } => Self::unknown_handle(&text),
+            // What was rejected is the body as this client wrote it.
+            RawError::Failed(ModelError::Rejected { .. }) => Self::invalid(text, None, None),
+            RawError::Failed(error) => model_error(error, text),
         }
     }
 }

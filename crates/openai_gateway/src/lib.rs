@@ -10,6 +10,7 @@ pub mod error;
 mod history;
 mod once;
 mod overlay;
+mod pass_through;
 mod retry;
 mod routes;
 mod session_name;
@@ -62,8 +63,9 @@ const LETTA: &str = "/v1";
 
 /// The routes of this door, each under every prefix.
 pub fn routes() -> Router<OpenAiGateway> {
-    let paths: [(&str, MethodRouter<OpenAiGateway>); 4] = [
+    let paths: [(&str, MethodRouter<OpenAiGateway>); 5] = [
         ("/chat/completions", post(routes::chat_completions::create)),
+        ("/completions", post(routes::completions::create)),
         ("/embeddings", post(routes::embeddings::create)),
         ("/models", get(routes::models::list)),
         ("/models/{*model}", get(routes::models::retrieve)),

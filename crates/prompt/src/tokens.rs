@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use domain::image::{IMAGE_MARK, Image, ImageDetail};
 use domain::seams::chat_model::ToolSpec;
 use domain::{ContentPart, Message, Role};
+use tiktoken_rs::CoreBPE;
 
 use crate::history::{HistoryOptions, cut};
 
@@ -102,20 +103,36 @@ impl Family {
             Vocabulary::Cl100k => tiktoken_rs::cl100k_base_singleton(),
             Vocabulary::Rough => return text.len().div_ceil(ROUGH) as u64,
         };
-        let mut rest = text;
-        let mut tokens = 0;
-        while !rest.is_empty() {
-            let (piece, after) = rest.split_at(piece_end(rest));
-            tokens += bpe.count_ordinary(piece) as u64;
-            rest = after;
-        }
-        tokens
+        count_by(bpe, text)
     }
 
     /// `bytes` as tokens of the family, at most.
     pub fn at_most(self, bytes: u64) -> u64 {
         (bytes * self.percent.max(100)).div_ceil(100)
     }
+}
+
+fn count_by(bpe: &CoreBPE, text: &str) -> u64 {
+    let mut rest = text;
+    let mut tokens = 0;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(piece_end(rest));
+        tokens += bpe.count_ordinary(piece) as u64;
+        rest = after;
+    }
+    tokens
+}
+
+/// Tokens of `text` by OpenAI's vocabulary cl100k_base.
+pub fn cl100k_count(text: &str) -> usize {
+    count_by(tiktoken_rs::cl100k_base_singleton(), text) as usize
+}
+
+/// The text that ids of cl100k_base spell; a character that is not all there is shown as unknown. The error is the first
+/// id that is none.
+pub fn cl100k_text(ids: &[u32]) -> Result<String, u32> {
+    let bytes = tiktoken_rs::cl100k_base_singleton().decode_bytes(ids).map_err(|unknown| unknown.token)?;
+    Ok(String::from_utf8(bytes).unwrap_or_else(|bytes| String::from_utf8_lossy(bytes.as_bytes()).into_owned()))
 }
 
 /// Where the first piece of `text` ends: between words where that is near.

@@ -15,6 +15,7 @@ mod serve;
 mod shape;
 mod strict;
 mod summaries;
+mod text;
 mod tokens;
 mod wire;
 

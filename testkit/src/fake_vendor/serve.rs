@@ -28,7 +28,7 @@ use super::reply::{Halfway, Refusal, VendorReply};
 use super::request::ChatRequest;
 use super::shape::shape;
 use super::wire::{self, Envelope};
-use super::{VendorMode, embeddings, strict, tokens};
+use super::{VendorMode, embeddings, strict, text, tokens};
 use crate::sync::Gate;
 
 type Body = UnsyncBoxBody<Bytes, CutOff>;
@@ -84,12 +84,15 @@ async fn route(vendor: Arc<Vendor>, request: Request<Incoming>) -> Result<Respon
         let (answer, is_stream) = vendor.plain.answer(bytes);
         return Ok(respond(StatusCode::OK, kind(is_stream), answer));
     }
+    let is_text = path == "/v1/completions" && parts.method == Method::POST;
     let is_embedding = path == "/v1/embeddings" && parts.method == Method::POST;
     let exchange = vendor.log.record(parts, bytes);
     let response = if is_chat {
         chat(&vendor, exchange).await
     } else if is_embedding {
         embeddings(&vendor, exchange).await
+    } else if is_text {
+        texts(&vendor, &exchange)
     } else {
         exchange.finish();
         models(&vendor, &exchange)
@@ -216,6 +219,15 @@ async fn embeddings(vendor: &Vendor, exchange: OpenExchange) -> Response<Body> {
     let mut first = Bytes::from(answer.to_string());
     let second = first.split_off(first.len() / 2);
     play(halfway(vec![first], vec![second], &reply), exchange, kind(false))
+}
+
+fn texts(vendor: &Vendor, exchange: &OpenExchange) -> Response<Body> {
+    let answer = authorize(vendor, exchange).and_then(|()| text::answer(&exchange.request.body));
+    exchange.finish();
+    match answer {
+        Ok((bytes, is_stream)) => respond(StatusCode::OK, kind(is_stream), bytes),
+        Err(refusal) => refuse(&refusal, None),
+    }
 }
 
 /// What goes over the wire, in order.

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header;
+use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use dispatch::events::{Finished, RunEvent};
@@ -21,20 +21,40 @@ use super::whole::{nothing, reasoning_field};
 use super::{Source, Teller, finish};
 use crate::error::ApiError;
 use crate::wire::chat_response::{Delta, Head, chunk};
+use crate::wire::text_completion::text_chunk;
 
 /// How long an error may take to be answered by a status; after that the stream begins.
-const FIRST_EVENT: Duration = Duration::from_secs(10);
+pub(crate) const FIRST_EVENT: Duration = Duration::from_secs(10);
 /// A sign of life for clients and proxies while a model thinks.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// How that sign is written.
+pub(crate) const KEEP_ALIVE_LINE: &str = ": keep-alive\n\n";
+/// The headers of a stream.
+pub(crate) const SSE_HEADERS: [(HeaderName, &str); 3] = [
+    (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
+    (header::CACHE_CONTROL, "no-cache"),
+    (HeaderName::from_static("x-accel-buffering"), "no"),
+];
 /// How long words may be held back that might still change.
 const HELD: Duration = Duration::from_millis(100);
 
 /// What all chunks of a stream are written by.
 #[derive(Debug, Clone)]
 pub(crate) struct Form {
+    pub(crate) shape: Shape,
     pub(crate) model: String,
     pub(crate) created: i64,
     pub(crate) include_usage: bool,
+}
+
+/// Which dialect the chunks speak.
+#[derive(Debug, Clone)]
+pub(crate) enum Shape {
+    Chat,
+    /// The older one, which may begin with the prompt.
+    Text {
+        echo: Option<String>,
+    },
 }
 
 /// An answer that is still being prepared.
@@ -60,18 +80,10 @@ pub(crate) async fn answer(opening: Opening, form: Form) -> Result<Response, Api
             let (source, teller) = opened?;
             Stage::told_by(source, teller, form)
         }
-        Err(_) => Stage::Opening {
-            opening,
-            writer: Writer::new(Head::new(RunId::random(), form.created, form.model), form.include_usage),
-        },
+        Err(_) => Stage::Opening { opening, writer: Writer::new(RunId::random(), form) },
     };
     let body = futures_util::stream::unfold(stage, |stage| async { stage.next().await });
-    let headers = [
-        (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
-        (header::CACHE_CONTROL, "no-cache"),
-        (header::HeaderName::from_static("x-accel-buffering"), "no"),
-    ];
-    Ok((headers, Body::from_stream(body)).into_response())
+    Ok((SSE_HEADERS, Body::from_stream(body)).into_response())
 }
 
 /// Waits for a run's first event, and for its failure if that is the first.
@@ -86,6 +98,7 @@ async fn with_first_event(opening: Opening) -> Result<(Source, Teller), ApiError
 }
 
 /// A stream that is being sent. Dropping it drops what it waits for: the place in the line, or the run.
+#[expect(clippy::large_enum_variant, reason = "a stream has one, and nearly all the time it is the large one")]
 enum Stage {
     Opening { opening: Opening, writer: Writer },
     Telling { source: Source, teller: Teller, writer: Writer },
@@ -99,8 +112,7 @@ impl Stage {
             Source::Earlier { finished, .. } => finished.run,
             Source::Run { handle, .. } => handle.run,
         };
-        let writer = Writer::new(Head::new(run, form.created, form.model), form.include_usage);
-        Self::Telling { source, teller, writer }
+        Self::Telling { source, teller, writer: Writer::new(run, form) }
     }
 
     /// What is ready, as one write: pieces that arrive together leave together.
@@ -119,7 +131,7 @@ type Step = (Result<Bytes, Infallible>, Stage);
 async fn opened(mut opening: Opening, mut writer: Writer) -> Step {
     match tokio::time::timeout(KEEP_ALIVE, &mut opening).await {
         Err(_) => {
-            writer.ready.push_str(": keep-alive\n\n");
+            writer.ready.push_str(KEEP_ALIVE_LINE);
             (Ok(writer.taken()), Stage::Opening { opening, writer })
         }
         Ok(Err(error)) => {
@@ -159,14 +171,20 @@ async fn tell(source: Source, mut teller: Teller, mut writer: Writer) -> Step {
 /// Writes chunks.
 struct Writer {
     head: Head,
+    shape: Shape,
     include_usage: bool,
     ready: String,
 }
 
 impl Writer {
-    /// A writer that begins with the role.
-    fn new(head: Head, include_usage: bool) -> Self {
-        let mut writer = Self { head, include_usage, ready: String::new() };
+    /// A writer that begins with the role, or with the prompt.
+    fn new(run: RunId, form: Form) -> Self {
+        let Form { shape, model, created, include_usage } = form;
+        let head = match shape {
+            Shape::Chat => Head::new(run, created, model),
+            Shape::Text { .. } => Head::of_text(run, created, model),
+        };
+        let mut writer = Self { head, shape, include_usage, ready: String::new() };
         writer.push(Delta::Role);
         writer
     }
@@ -195,7 +213,7 @@ impl Writer {
                 false
             }
             Burst::Quiet => {
-                self.ready.push_str(": keep-alive\n\n");
+                self.ready.push_str(KEEP_ALIVE_LINE);
                 false
             }
             Burst::Broken => {
@@ -245,11 +263,16 @@ impl Writer {
     }
 
     fn push(&mut self, delta: Delta<'_>) {
-        match chunk(&self.head, delta, self.include_usage) {
-            Ok(json) => {
+        let written = match &self.shape {
+            Shape::Chat => Some(chunk(&self.head, delta, self.include_usage)),
+            Shape::Text { echo } => text_chunk(&self.head, delta, echo.as_deref(), self.include_usage),
+        };
+        match written {
+            None => {}
+            Some(Ok(json)) => {
                 let _ = write!(self.ready, "data: {json}\n\n");
             }
-            Err(error) => tracing::error!(%error, "a chunk could not be written"),
+            Some(Err(error)) => tracing::error!(%error, "a chunk could not be written"),
         }
     }
 }

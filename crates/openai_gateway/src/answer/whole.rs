@@ -10,11 +10,24 @@ use super::{Finish, Source, Teller, finish};
 use crate::config::ReasoningShown;
 use crate::error::ApiError;
 use crate::wire::chat_response::{Completion, Head, ReasoningField, ShownCall, Told};
+use crate::wire::text_completion::TextCompletion;
 
 /// Waits for the run and tells all that it said.
 pub(crate) async fn answer(source: Source, teller: Teller, model: String, created: i64) -> Result<Response, ApiError> {
     let (run, told) = told(source, teller).await?;
     Ok(Json(Completion::new(&Head::new(run, created, model), &told)).into_response())
+}
+
+/// The same in the older dialect, where the prompt may stand before the answer.
+pub(crate) async fn answer_text(
+    source: Source,
+    teller: Teller,
+    (model, created): (String, i64),
+    echo: Option<String>,
+) -> Result<Response, ApiError> {
+    let (run, told) = told(source, teller).await?;
+    let text = echo.unwrap_or_default() + &told.content;
+    Ok(Json(TextCompletion::new(&Head::of_text(run, created, model), &text, &told)).into_response())
 }
 
 /// All that a source says, and the run that said it.

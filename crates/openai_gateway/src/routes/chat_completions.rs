@@ -7,6 +7,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use bytes::Bytes;
 use domain::{Actor, Caller, RequestNote};
+use providers::RawCall;
 
 use crate::OpenAiGateway;
 use crate::answer::{stream, whole};
@@ -28,16 +29,36 @@ pub(crate) async fn create(
     (headers, body): (HeaderMap, Result<Bytes, BytesRejection>),
 ) -> Result<Response, ApiError> {
     let body = body?;
+    if let Some(answer) = door.pass_through((actor, &caller, &note), RawCall::ChatCompletions, &body).await? {
+        return Ok(answer);
+    }
     let request = ChatRequest::parse(&body)?;
     note.asked_for(&request.model);
     let created = (door.clock)().as_second();
-    let form = stream::Form { model: request.model.clone(), created, include_usage: request.include_usage };
-    let is_streamed = request.stream;
-    let opening: stream::Opening = match door.who(actor, &caller, &request.model).await? {
+    let (model, is_streamed, include_usage) = (request.model.clone(), request.stream, request.include_usage);
+    let opening = opening(door, actor, (&caller, &headers), (request, &body), note).await?;
+    drop(body);
+    if is_streamed {
+        let shape = stream::Shape::Chat;
+        return stream::answer(opening, stream::Form { shape, model, created, include_usage }).await;
+    }
+    let (source, teller) = opening.await?;
+    whole::answer(source, teller, model, created).await
+}
+
+/// Finds whom a request means, and prepares the answer.
+pub(super) async fn opening(
+    door: OpenAiGateway,
+    actor: Actor,
+    (caller, headers): (&Caller, &HeaderMap),
+    (request, body): (ChatRequest, &[u8]),
+    note: RequestNote,
+) -> Result<stream::Opening, ApiError> {
+    let opening: stream::Opening = match door.who(actor, caller, &request.model).await? {
         Who::Model(handle) => Box::pin(Once::of_model(door, actor, handle, request).begin()),
         Who::Agent(answerer) => {
             note.answered_by(answerer.agent.id);
-            let ask = understand(door, actor, (&caller, &headers), answerer, (request, &body))?;
+            let ask = understand(door, actor, (caller, headers), answerer, (request, body))?;
             let is_task = crate::task::is_task(&ask.request);
             if is_task || ask.request.ephemeral {
                 Box::pin(Once::of_agent(ask, is_task).begin())
@@ -46,13 +67,7 @@ pub(crate) async fn create(
             }
         }
     };
-    drop(body);
-    let opening = stream::noted(opening, note);
-    if is_streamed {
-        return stream::answer(opening, form).await;
-    }
-    let (source, teller) = opening.await?;
-    whole::answer(source, teller, form.model, form.created).await
+    Ok(stream::noted(opening, note))
 }
 
 /// Whose request it is, and which session it belongs to.

@@ -44,32 +44,36 @@ pub(crate) struct ChatRequest {
 impl ChatRequest {
     /// Reads a body, or says what is wrong with it and where.
     pub(crate) fn parse(body: &[u8]) -> Result<Self, ApiError> {
-        let fields = fields(body)?;
-        let model = model(&fields)?;
-        refuse_unsupported(&fields)?;
+        Self::read(&fields(body)?)
+    }
+
+    /// Reads the fields of a body.
+    pub(super) fn read(fields: &Map<String, Value>) -> Result<Self, ApiError> {
+        let model = model(fields)?;
+        refuse_unsupported(fields)?;
         let metadata = match fields.get("metadata") {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(metadata)) => metadata.clone(),
             Some(_) => return Err(wrong_type("metadata", "an object")),
         };
-        let ephemeral = optional_flag(&fields, "store")? == Some(false)
+        let ephemeral = optional_flag(fields, "store")? == Some(false)
             || metadata.get("ephemeral").is_some_and(|value| *value == Value::Bool(true) || value == "true");
-        let person = match name(&fields, "user")? {
-            None => name(&fields, "safety_identifier")?,
+        let person = match name(fields, "user")? {
+            None => name(fields, "safety_identifier")?,
             given => given,
         };
         let options = fields.get("stream_options").and_then(Value::as_object);
         Ok(Self {
             model,
-            messages: messages(&fields)?,
-            results: results(&fields)?,
-            tools: tools(&fields)?,
-            sampling: sampling(&fields)?,
-            stream: flag(&fields, "stream")?,
+            messages: messages(fields)?,
+            results: results(fields)?,
+            tools: tools(fields)?,
+            sampling: sampling(fields)?,
+            stream: flag(fields, "stream")?,
             include_usage: options.and_then(|options| options.get("include_usage")) == Some(&Value::Bool(true)),
             person,
             session_id: metadata.get("session_id").and_then(Value::as_str).and_then(named),
-            prompt_cache_key: name(&fields, "prompt_cache_key")?,
+            prompt_cache_key: name(fields, "prompt_cache_key")?,
             ephemeral,
             metadata,
         })

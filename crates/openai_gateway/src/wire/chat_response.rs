@@ -18,6 +18,11 @@ impl Head {
     pub(crate) fn new(run: RunId, created: i64, model: String) -> Self {
         Self { id: format!("chatcmpl-{}", run.uuid().simple()), created, model }
     }
+
+    /// The same in the older dialect.
+    pub(crate) fn of_text(run: RunId, created: i64, model: String) -> Self {
+        Self { id: format!("cmpl-{}", run.uuid().simple()), created, model }
+    }
 }
 
 /// Under which name reasoning is shown beside the content.

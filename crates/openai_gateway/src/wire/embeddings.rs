@@ -5,10 +5,10 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use domain::embedding::MAX_DIMENSIONS;
-use retrieval::embed::builtin::MAX_CHARACTERS;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::token_ids::{MAX_TOKENS, are_ids, spelled, too_many};
 use super::{fields, missing, model, wrong_type};
 use crate::error::ApiError;
 
@@ -58,8 +58,9 @@ fn texts(input: Option<&Value>) -> Result<Vec<Arc<str>>, ApiError> {
     let texts = match input {
         None | Some(Value::Null) => return Err(missing("input")),
         Some(text @ Value::String(_)) => std::slice::from_ref(text),
+        Some(ids @ Value::Array(list)) if are_ids(list) => std::slice::from_ref(ids),
         Some(Value::Array(texts)) => texts.as_slice(),
-        Some(_) => return Err(wrong_type("input", "a string or an array of strings")),
+        Some(_) => return Err(wrong_type("input", "a string, an array of strings, or token ids")),
     };
     if texts.is_empty() || texts.len() > MAX_TEXTS {
         let text = format!("`input` must hold 1 to {MAX_TEXTS} texts, and it holds {}.", texts.len());
@@ -70,21 +71,24 @@ fn texts(input: Option<&Value>) -> Result<Vec<Arc<str>>, ApiError> {
 }
 
 fn text(value: &Value, index: usize) -> Result<Arc<str>, ApiError> {
+    let place = || format!("input[{index}]");
     let invalid = |text: String, code| Err(ApiError::invalid(text, Some("input"), Some(code)));
     match value {
-        Value::String(text) if text.is_empty() => invalid(format!("`input[{index}]` is empty."), "invalid_value"),
-        Value::String(text) if text.chars().nth(MAX_CHARACTERS).is_some() => invalid(
-            format!("`input[{index}]` is longer than {MAX_CHARACTERS} characters: cut it into parts."),
-            "string_above_max_length",
-        ),
-        Value::String(text) => Ok(Arc::from(text.as_str())),
-        Value::Number(_) | Value::Array(_) => invalid(
-            "This server takes texts and not token ids: send strings (LangChain: `check_embedding_ctx_length=False`)."
-                .to_owned(),
-            "unsupported_value",
-        ),
-        _ => invalid(format!("`input[{index}]` must be a string."), "invalid_type"),
+        Value::String(text) if text.is_empty() => invalid(format!("`{}` is empty.", place()), "invalid_value"),
+        Value::String(text) => match tokens_above(text, MAX_TOKENS) {
+            Some(count) => Err(too_many("input", &place(), count)),
+            None => Ok(Arc::from(text.as_str())),
+        },
+        Value::Array(ids) => spelled(ids, "input", &place()).map(Arc::from),
+        _ => invalid(format!("`{}` must be a string or a list of token ids.", place()), "invalid_type"),
     }
+}
+
+/// The tokens of a text if they are more than `limit`.
+fn tokens_above(text: &str, limit: usize) -> Option<usize> {
+    // No token is shorter than a byte, so most texts are not counted at all.
+    let count = if text.len() <= limit { 0 } else { prompt::tokens::cl100k_count(text) };
+    (count > limit).then_some(count)
 }
 
 /// The answer.
@@ -184,17 +188,9 @@ mod tests {
             r#"{"model":"m","input":["a",""]}"#,
             expect![[r#"400 Some("input") Some("invalid_value"): `input[1]` is empty."#]],
         );
-        for tokens in ["[1,2]", "[[1,2],[3]]"] {
-            check(
-                &format!(r#"{{"model":"m","input":{tokens}}}"#),
-                expect![[
-                    r#"400 Some("input") Some("unsupported_value"): This server takes texts and not token ids: send strings (LangChain: `check_embedding_ctx_length=False`)."#
-                ]],
-            );
-        }
         check(
             r#"{"model":"m","input":[null]}"#,
-            expect![[r#"400 Some("input") Some("invalid_type"): `input[0]` must be a string."#]],
+            expect![[r#"400 Some("input") Some("invalid_type"): `input[0]` must be a string or a list of token ids."#]],
         );
         check(
             r#"{"model":"m","input":"a","encoding_format":"hex"}"#,
@@ -217,13 +213,37 @@ mod tests {
                 r#"400 Some("input") Some("array_above_max_length"): `input` must hold 1 to 2048 texts, and it holds 2049."#
             ]],
         );
-        let long = serde_json::json!({"model": "m", "input": "ä".repeat(32_769)}).to_string();
-        check(
-            &long,
-            expect![[
-                r#"400 Some("input") Some("string_above_max_length"): `input[0]` is longer than 32768 characters: cut it into parts."#
-            ]],
-        );
+        let tokens = |count: usize| serde_json::json!({"model": "m", "input": vec![220; count]}).to_string();
+        let words = |count: usize| serde_json::json!({"model": "m", "input": " hello".repeat(count)}).to_string();
+        for long in [tokens(8_193), words(8_193)] {
+            check(
+                &long,
+                expect![[
+                    r#"400 Some("input") Some("context_length_exceeded"): `input[0]` has 8193 tokens, and the limit is 8192: cut it into parts."#
+                ]],
+            );
+        }
+        for fine in [tokens(8_192), words(8_192)] {
+            assert!(EmbeddingsRequest::parse(fine.as_bytes()).is_ok());
+        }
+    }
+
+    #[test]
+    fn token_ids_are_read_as_the_text_that_they_spell() {
+        check(r#"{"model":"m","input":[9906,1917]}"#, expect![[r#"m ["Hello world"] None Float"#]]);
+        check(r#"{"model":"m","input":[[9906],[1917,0],"a"]}"#, expect![[r#"m ["Hello", " world!", "a"] None Float"#]]);
+        // A client cuts a long text between tokens, which may be inside a character.
+        check(r#"{"model":"m","input":[[9468]]}"#, expect![[r#"m ["�"] None Float"#]]);
+        for (input, place) in [("[1,100300]", "input[0]"), ("[[1],[1,4294967295]]", "input[1]")] {
+            let error = EmbeddingsRequest::parse(format!(r#"{{"model":"m","input":{input}}}"#).as_bytes()).unwrap_err();
+            assert!(error.message.contains(place) && error.message.contains("cl100k_base"), "{}", error.message);
+        }
+        for wrong in ["[1,\"a\"]", "[[1],[-1]]", "[[1.5]]", "[[]]", "[[[1]]]"] {
+            assert!(
+                EmbeddingsRequest::parse(format!(r#"{{"model":"m","input":{wrong}}}"#).as_bytes()).is_err(),
+                "{wrong}"
+            );
+        }
     }
 
     #[test]

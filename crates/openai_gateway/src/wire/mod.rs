@@ -6,6 +6,8 @@ pub(crate) mod chat_response;
 pub(crate) mod chat_tools;
 pub(crate) mod embeddings;
 mod sampling;
+pub(crate) mod text_completion;
+pub(crate) mod token_ids;
 
 use serde_json::{Map, Value};
 

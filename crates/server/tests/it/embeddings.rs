@@ -47,6 +47,33 @@ async fn a_vendors_model_is_asked_once_for_the_same_text() -> Result<()> {
 }
 
 #[tokio::test]
+async fn token_ids_are_the_text_that_they_spell() -> Result<()> {
+    let (_server, client, vendor) = with_vendor().await?;
+    let vector = async |model: &str, input: Value| -> Result<Value> {
+        Ok(embed(&client, model, input).await?.ok()?["data"][0]["embedding"].clone())
+    };
+    let spelled = vector("builtin/embedding", json!("Hello world")).await?;
+    for ids in [json!([9906, 1917]), json!([[9906, 1917]])] {
+        ensure!(vector("builtin/embedding", ids.clone()).await? == spelled, "{ids}");
+    }
+    vector("openai/text-embedding-3-small", json!([[9906], [1917]])).await?;
+    let asked = vendor.embedding_requests().pop().context("the vendor was asked")?;
+    ensure!(asked.body["input"] == json!(["Hello", " world"]), "{}", asked.body);
+    for (input, told) in [
+        (json!([100_300]), "cl100k_base"),
+        (json!(vec![220; 8_193]), "8192"),
+        (json!(" hello".repeat(8_193)), "8192"),
+        (json!(vec!["a"; 2_049]), "2048"),
+    ] {
+        let refused = embed(&client, "builtin/embedding", input).await?;
+        let error = refused.json()?["error"].clone();
+        ensure!(refused.status == 400 && error["param"] == "input", "{error}");
+        ensure!(error["message"].as_str().is_some_and(|text| text.contains(told)), "{error}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn models_are_listed_and_fetched_on_the_command_line() -> Result<()> {
     let (server, client) = alone().await?;
     let run = |arguments: &[&str]| server.command(arguments).arg("--data-dir").arg(server.data_dir()).output();

@@ -2,6 +2,7 @@
 //! binary and in view of what the vendor is sent.
 
 mod aliases;
+mod completions;
 mod deltas;
 mod doors;
 mod edits;
@@ -11,6 +12,7 @@ mod models;
 mod order;
 mod overlay;
 mod overlay_kept;
+mod pass_through;
 mod people;
 mod private_memory;
 mod real_clients;
