@@ -61,8 +61,8 @@ def call(url, body=None):
         return json.load(answer)
 
 
-def load(url, agents, clients, *more):
-    command = [program("load"), "--url", url, "--clients", str(clients), "--text", TEXT, *map(str, more)]
+def load(url, agents, clients, *more, text=TEXT):
+    command = [program("load"), "--url", url, "--clients", str(clients), "--text", text, *map(str, more)]
     if agents:
         command += ["--agents", ",".join(agents)]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout

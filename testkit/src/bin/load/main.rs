@@ -3,6 +3,7 @@
 //! It shares the machine with what it measures, so it runs on one thread, keeps its connections, and reads answers
 //! without looking into them.
 
+mod hold;
 mod measure;
 mod process;
 
@@ -54,6 +55,12 @@ struct Arguments {
     /// Sent as a bearer token.
     #[arg(long)]
     api_key: Option<String>,
+    /// Ask for streams.
+    #[arg(long)]
+    stream: bool,
+    /// Begin one stream with each client, hold all of them open, and say what each costs in memory.
+    #[arg(long, requires = "pid")]
+    hold: bool,
     /// What is said in each message.
     #[arg(long, default_value = "What do you remember about me? Please answer in one short sentence.")]
     text: String,
@@ -63,7 +70,7 @@ struct Arguments {
 enum Mode {
     /// `POST /v1/agents/{id}/messages`.
     Letta,
-    /// `POST /v1/chat/completions` with the agent as the model.
+    /// `POST /v1/chat/completions` with the agent, or a model's handle, as the model.
     Openai,
     /// `POST /v1/chat/completions` with the body of a file.
     Vendor,
@@ -74,6 +81,11 @@ fn main() -> Result<()> {
     let plan = plan(&arguments)?;
     let pid = arguments.pid.map_or_else(|| "self".to_owned(), |pid| pid.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    if arguments.hold {
+        let line = runtime.block_on(hold::run(plan, || Reading::take(&pid)))?;
+        writeln!(std::io::stdout(), "{line}")?;
+        return Ok(());
+    }
     let measured = runtime.block_on(measure::run(plan, || Reading::take(&pid)))?;
     let requests = measured.micros.len();
     let cpu = measured.after.cpu_micros.saturating_sub(measured.before.cpu_micros);
@@ -83,6 +95,7 @@ fn main() -> Result<()> {
         "errors": measured.errors,
         "first_error": measured.first_error,
         "req_per_s": rounded(requests as f64 / measured.seconds),
+        "first_p50_us": measured.first_words(),
         "p50_us": measured.quantile(0.50),
         "p90_us": measured.quantile(0.90),
         "p99_us": measured.quantile(0.99),
@@ -133,7 +146,8 @@ fn targets(arguments: &Arguments) -> Result<Vec<Target>> {
             body: Bytes::from(json!({"messages": said}).to_string()),
         },
         Mode::Openai | Mode::Vendor => {
-            Target { path: chat.clone(), body: Bytes::from(json!({"model": agent, "messages": said}).to_string()) }
+            let body = json!({"model": agent, "messages": said, "stream": arguments.stream});
+            Target { path: chat.clone(), body: Bytes::from(body.to_string()) }
         }
     };
     Ok(arguments.agents.iter().map(target).collect())

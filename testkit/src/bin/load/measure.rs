@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
@@ -16,6 +17,8 @@ use tokio::task::{JoinSet, LocalSet};
 
 use crate::process::Reading;
 
+/// What stands before the words of an answer.
+const WORDS: &str = "\"content\":\"";
 /// Errors in a row after which a client gives up: the server is gone or refuses everything.
 const ERRORS_IN_A_ROW: usize = 100;
 
@@ -59,6 +62,8 @@ impl Plan {
 pub(crate) struct Measured {
     /// Microseconds of each answered message, in ascending order.
     pub(crate) micros: Vec<u64>,
+    /// Microseconds until the first words of each answer, where there were any, in ascending order.
+    pub(crate) first_micros: Vec<u64>,
     pub(crate) errors: usize,
     pub(crate) first_error: Option<String>,
     pub(crate) seconds: f64,
@@ -69,9 +74,18 @@ pub(crate) struct Measured {
 impl Measured {
     /// The time that `share` of the messages stayed within.
     pub(crate) fn quantile(&self, share: f64) -> u64 {
-        let last = self.micros.len().saturating_sub(1);
-        self.micros.get((last as f64 * share) as usize).copied().unwrap_or_default()
+        quantile(&self.micros, share)
     }
+
+    /// The time within which half of the answers had begun.
+    pub(crate) fn first_words(&self) -> u64 {
+        quantile(&self.first_micros, 0.5)
+    }
+}
+
+fn quantile(sorted: &[u64], share: f64) -> u64 {
+    let last = sorted.len().saturating_sub(1);
+    sorted.get((last as f64 * share) as usize).copied().unwrap_or_default()
 }
 
 type Shared = Arc<Mutex<Measured>>;
@@ -107,6 +121,7 @@ pub(crate) async fn run(plan: Plan, read: impl Fn() -> Result<Reading>) -> Resul
         .await?;
     let mut measured = std::mem::take(&mut *shared.lock().unwrap_or_else(PoisonError::into_inner));
     measured.micros.sort_unstable();
+    measured.first_micros.sort_unstable();
     measured.seconds = end.unwrap_or_else(Instant::now).duration_since(begin).as_secs_f64();
     (measured.before, measured.after) = (before, after);
     Ok(measured)
@@ -141,13 +156,15 @@ async fn client(plan: Rc<Plan>, number: usize, window: Window, shared: Shared) -
         }
         let outcome = connection.exchange(&plan, target).await;
         let now = Instant::now();
-        let Err(error) = outcome else {
-            errors_in_a_row = 0;
-            if start >= window.begin && window.end.is_none_or(|end| now <= end) {
-                let micros = u64::try_from((now - start).as_micros())?;
-                shared.lock().unwrap_or_else(PoisonError::into_inner).micros.push(micros);
+        let error = match outcome {
+            Err(error) => error,
+            Ok(first) => {
+                errors_in_a_row = 0;
+                if start >= window.begin && window.end.is_none_or(|end| now <= end) {
+                    note_answer(&shared, now - start, first.map(|first| first - start))?;
+                }
+                continue;
             }
-            continue;
         };
         errors_in_a_row += 1;
         note_error(&shared, &error);
@@ -159,6 +176,15 @@ async fn client(plan: Rc<Plan>, number: usize, window: Window, shared: Shared) -
     Ok(())
 }
 
+fn note_answer(shared: &Shared, whole: Duration, first: Option<Duration>) -> Result<()> {
+    let mut measured = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    measured.micros.push(u64::try_from(whole.as_micros())?);
+    if let Some(first) = first {
+        measured.first_micros.push(u64::try_from(first.as_micros())?);
+    }
+    Ok(())
+}
+
 fn note_error(shared: &Shared, error: &anyhow::Error) {
     let mut measured = shared.lock().unwrap_or_else(PoisonError::into_inner);
     measured.errors += 1;
@@ -166,13 +192,13 @@ fn note_error(shared: &Shared, error: &anyhow::Error) {
 }
 
 /// A keep-alive connection. Dropping it closes it.
-struct Connection {
+pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     _driver: JoinSet<()>,
 }
 
 impl Connection {
-    async fn open(authority: &str) -> Result<Self> {
+    pub(crate) async fn open(authority: &str) -> Result<Self> {
         let socket = TcpStream::connect(authority).await.with_context(|| format!("no server at {authority}"))?;
         socket.set_nodelay(true)?;
         let (sender, driver) = handshake(TokioIo::new(socket)).await?;
@@ -182,26 +208,54 @@ impl Connection {
         Ok(Self { sender, _driver: tasks })
     }
 
-    /// One message and its whole answer, which is not looked at.
-    async fn exchange(&mut self, plan: &Plan, target: &Target) -> Result<()> {
+    /// One message and its whole answer; the moment when its first words came.
+    async fn exchange(&mut self, plan: &Plan, target: &Target) -> Result<Option<Instant>> {
+        let mut body = self.send(plan, target, None).await?;
+        let mut first = None;
+        while let Some(frame) = body.frame().await {
+            let frame = frame?;
+            if first.is_none() && frame.data_ref().is_some_and(|data| says_something(data)) {
+                first = Some(Instant::now());
+            }
+        }
+        Ok(first)
+    }
+
+    /// One message, in a session of its own if it is named; its answer up to the first words.
+    pub(crate) async fn begin(&mut self, plan: &Plan, target: &Target, session: &str) -> Result<Incoming> {
+        let mut body = self.send(plan, target, Some(session)).await?;
+        while let Some(frame) = body.frame().await {
+            if frame?.data_ref().is_some_and(|data| says_something(data)) {
+                return Ok(body);
+            }
+        }
+        bail!("an answer ended before it was held")
+    }
+
+    async fn send(&mut self, plan: &Plan, target: &Target, session: Option<&str>) -> Result<Incoming> {
         let mut request =
             Request::post(&target.path).header(HOST, &plan.authority).header(CONTENT_TYPE, "application/json");
         if let Some(bearer) = &plan.bearer {
             request = request.header(AUTHORIZATION, bearer);
         }
+        if let Some(session) = session {
+            request = request.header("x-session-id", session);
+        }
         self.sender.ready().await?;
         let response = self.sender.send_request(request.body(Full::new(target.body.clone()))?).await?;
         let status = response.status();
-        let mut body = response.into_body();
         if status != StatusCode::OK {
-            let text = body.collect().await?.to_bytes();
+            let text = response.into_body().collect().await?.to_bytes();
             bail!("{status}: {}", String::from_utf8_lossy(&text[..text.len().min(300)]));
         }
-        while let Some(frame) = body.frame().await {
-            frame?;
-        }
-        Ok(())
+        Ok(response.into_body())
     }
+}
+
+/// Whether some piece of an answer holds words.
+fn says_something(data: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(data) else { return false };
+    text.match_indices(WORDS).any(|(at, _)| text[at + WORDS.len()..].bytes().next().is_some_and(|next| next != b'"'))
 }
 
 #[cfg(test)]
@@ -262,5 +316,17 @@ mod tests {
         let measured = Measured { micros: (1..=101).collect(), ..Measured::default() };
         assert_eq!((measured.quantile(0.5), measured.quantile(0.99)), (51, 100));
         assert_eq!(Measured::default().quantile(0.5), 0);
+    }
+
+    #[test]
+    fn an_opening_has_no_words() {
+        for (data, expected) in [
+            (r#"data: {"delta":{"role":"assistant","content":""}}"#, false),
+            (r#"data: {"delta":{"content":"a"}}"#, true),
+            (r#"data: {"delta":{"content":""}} data: {"delta":{"content":"a"}}"#, true),
+            ("data: [DONE]", false),
+        ] {
+            assert_eq!(says_something(data.as_bytes()), expected, "{data}");
+        }
     }
 }
