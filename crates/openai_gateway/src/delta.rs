@@ -265,5 +265,5 @@ fn call_id(id: &str) -> Arc<str> {
     if (1..=MAX_CALL_ID).contains(&id.len()) {
         return id.into();
     }
-    format!("call_{}", &text_digest(id).to_string()[..24]).into()
+    format!("call_{}", &crate::session_name::text_digest(id).to_string()[..24]).into()
 }
