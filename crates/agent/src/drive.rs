@@ -224,7 +224,9 @@ impl Driver<'_> {
     ) -> Result<Answer, Stop> {
         let (mut refusals, mut has_room, mut shows_images) = (0, false, true);
         let options = self.input.options.clone();
-        let mut shaping = Shaping::new(&*self.ports.model, wanted_format(snapshot, &options)).map_err(Stop::Failed)?;
+        let policy = snapshot.agent.kind.loop_policy();
+        let format = wanted_format(snapshot, &options);
+        let mut shaping = Shaping::new(&*self.ports.model, policy, format).map_err(Stop::Failed)?;
         loop {
             let context = self.lay_out(snapshot, open);
             let mut history = self.ports.history_options(&snapshot.agent.llm_config);

@@ -47,6 +47,7 @@ impl EventSink {
 
 /// What is fixed while one answer arrives.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is decided by itself, and any of them may hold")]
 pub struct Hearing<'a> {
     pub sink: &'a EventSink,
     pub message: MessageId,

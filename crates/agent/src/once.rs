@@ -120,7 +120,8 @@ async fn ask(input: OnceInput, ports: &OncePorts, sink: &EventSink) -> Result<(S
 
 /// An answer of the wanted shape.
 async fn shaped(model: &dyn ChatModel, mut request: ModelRequest, hearing: Hearing<'_>) -> Result<Answer, Stop> {
-    let mut shaping = Shaping::new(model, request.sampling.response_format.as_ref()).map_err(Stop::Failed)?;
+    let mut shaping =
+        Shaping::new(model, LoopPolicy::V3, request.sampling.response_format.as_ref()).map_err(Stop::Failed)?;
     let bare = request.messages.len();
     let mut listener = Listener::new(Hearing { holds: shaping.holds(), ..hearing });
     loop {

@@ -130,7 +130,7 @@ pub(crate) fn model_request(
                 // Rules speak about what follows what, which calls side by side would break.
                 false => config.parallel_tool_calls && agent.tool_rules.is_empty(),
             },
-        sampling: sampling.clone(),
+        sampling,
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use domain::agent::LoopPolicy;
 use domain::seams::chat_model::{ChatMessage, ChatModel, FinishReason};
 use domain::{ContentPart, ResponseFormat, Role, ToolCall, Usage};
 use prompt::answer_shape::{AnswerShape, complaint};
@@ -30,9 +31,15 @@ pub(crate) enum Judged {
 }
 
 impl Shaping {
-    /// What has to be done for an answer of `model` to have the shape of `format`.
-    pub(crate) fn new(model: &dyn ChatModel, format: Option<&ResponseFormat>) -> Result<Self, RunFailure> {
-        let shape = match format.filter(|format| !model.enforces(format)) {
+    /// What has to be done for an answer of `model` to have the shape of `format`. Vendors hold plain answers to a shape,
+    /// never what is said by a tool.
+    pub(crate) fn new(
+        model: &dyn ChatModel,
+        policy: LoopPolicy,
+        format: Option<&ResponseFormat>,
+    ) -> Result<Self, RunFailure> {
+        let enforces = |format: &ResponseFormat| policy == LoopPolicy::V3 && model.enforces(format);
+        let shape = match format.filter(|format| !enforces(format)) {
             None => None,
             Some(format) => AnswerShape::of(format).map_err(|fault| RunFailure::BadShape(fault.0))?,
         };

@@ -168,12 +168,14 @@ impl StepLoop {
             }
         };
         let mut raw = reply.calls;
+        let client = |name: &str| self.client.spec(name).filter(|_| ask.offers_client);
         if self.policy == LoopPolicy::V2 {
-            // V2 is one call per step; what a model adds is dropped whole, so that no call is stored without a return.
-            raw.truncate(1);
+            // V2 runs one call per step; what a model adds is dropped whole, so that no call is stored without a return.
+            // The client's calls are none that we run.
+            let mut taken = false;
+            raw.retain(|call| client(&call.name).is_some() || !std::mem::replace(&mut taken, true));
         }
         let plan = Plan { allowed: &ask.allowed, prefilled: &prefilled, rules: &self.rules, tools };
-        let client = |name: &str| self.client.spec(name).filter(|_| ask.offers_client);
         let judged = raw.into_iter().map(|call| match client(&call.name) {
             Some(spec) => for_client(call, &spec.parameters),
             None => plan.call(call),
@@ -362,3 +364,7 @@ fn records(calls: &[PlannedCall], returns: &[Returned]) -> Vec<CallRecord> {
 #[cfg(test)]
 #[path = "step_loop_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "client_calls_tests.rs"]
+mod client_calls_tests;

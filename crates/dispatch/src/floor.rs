@@ -3,6 +3,7 @@
 //! A session's client sends its whole history. What of it is new can only be told while nobody else runs in the
 //! conversation, so the door waits for the floor first, looks, and then runs.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use agent::RunInput;
@@ -59,6 +60,11 @@ impl Dispatcher {
 }
 
 impl Floor {
+    /// Drops `kept` when the floor is given back, which is after the run.
+    pub fn keep(&mut self, kept: impl Any + Send + Sync) {
+        self.passed.keep(kept);
+    }
+
     /// The conversation as it is now. It stays so until this floor has run, but for what people edit.
     pub async fn snapshot(&self) -> Result<AgentSnapshot, SubmitError> {
         match self.inner.store.snapshot(self.actor.organization, self.agent, self.conversation).await {

@@ -3,6 +3,7 @@
 //! A place in the line and the permit that it becomes are values that give themselves back when they are dropped,
 //! so that a run that fails, panics or is cancelled can never block the next.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -69,6 +70,15 @@ pub(crate) struct Passed {
     _passed: OwnedSemaphorePermit,
     _leave: Leave,
     _open: OwnedSemaphorePermit,
+    /// What a door wants to hold for as long.
+    kept: Vec<Box<dyn Any + Send + Sync>>,
+}
+
+impl Passed {
+    /// Drops `kept` together with this.
+    pub(crate) fn keep(&mut self, kept: impl Any + Send + Sync) {
+        self.kept.push(Box::new(kept));
+    }
 }
 
 impl Lines {
@@ -116,7 +126,7 @@ impl Place {
     pub(crate) async fn pass(self) -> Option<Passed> {
         let passed = self.turnstile.clone().acquire_owned().await.ok()?;
         self.waiting.pass();
-        Some(Passed { _passed: passed, _leave: self.leave, _open: self._open })
+        Some(Passed { _passed: passed, _leave: self.leave, _open: self._open, kept: Vec::new() })
     }
 }
 

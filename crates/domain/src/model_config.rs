@@ -98,6 +98,7 @@ pub enum ResponseFormat {
 
 /// How to ask an agent's model.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "Letta's clients set each of them by itself")]
 pub struct LlmConfig {
     pub handle: ModelHandle,
     /// Letta's name of the wire dialect: `openai`, `anthropic`, `ollama`, …

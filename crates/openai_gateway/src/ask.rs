@@ -9,7 +9,7 @@ use dispatch::request::{Detail, InputMessage, Lifetime, Opening, RequestMark, Ru
 use dispatch::{Floor, FloorRequest};
 use domain::agent::LoopPolicy;
 use domain::{
-    Actor, AgentSnapshot, ContentPart, Digest, Message, MessageId, ModelHandle, Role, Standing, Timestamp,
+    Actor, AgentSnapshot, ContentPart, Digest, Message, MessageId, ModelHandle, Role, SessionRequest, Standing,
     waiting_calls,
 };
 
@@ -52,7 +52,11 @@ impl Ask {
     /// Waits for the session's turn and begins to answer.
     pub(crate) async fn begin(self) -> Result<(Source, Teller), ApiError> {
         self.check()?;
-        let floor = self.floor().await?;
+        let claim = self.door.claims.claim(self.actor, &self.repeatable)?;
+        let mut floor = self.floor().await?;
+        if let Some(claim) = claim {
+            floor.keep(claim);
+        }
         // Another request of the session may have changed it while this one waited.
         let mut open = self.session().await?;
         let earlier = self.repeatable.earlier(self.store(), self.actor, open.session.conversation).await?;
@@ -149,7 +153,8 @@ impl Ask {
         earlier: &Earlier,
     ) -> Result<Decided, ApiError> {
         let bridge = self.bridge(snapshot);
-        let known = self.known(snapshot, delta).await?;
+        let requests = self.requests(snapshot, delta, earlier).await?;
+        let known: Vec<Known> = requests.iter().filter_map(Known::of).collect();
         let mut opening = Opening::default();
         let place = self.place(delta, &known);
         match place {
@@ -162,10 +167,11 @@ impl Ask {
                 opening.history = delta.history(&bridge, standing);
             }
         }
-        let mut idempotency = self.repeatable.idempotency;
-        if let Earlier::Cut { request } = earlier {
+        if let Earlier::Cut { request } = earlier
+            && requests.last().is_some_and(|last| last.message == *request)
+        {
+            // Done again in place of what was cut. Where the session has gone on since, going back would hide that.
             opening.rewind = Some(*request);
-            idempotency = None;
         }
         let unheard = unheard(delta, &known, place);
         opening.messages = unheard.iter().chain(&delta.newest).map(|message| spoken(message)).collect();
@@ -178,21 +184,23 @@ impl Ask {
             said: unheard.iter().map(|message| digest_of(message)).collect(),
             text: delta.newest.map(digest_of),
             body: Some(self.repeatable.body),
-            idempotency,
+            idempotency: self.repeatable.idempotency,
         });
         Ok(Decided { opening, bridge })
     }
 
-    /// The user messages that the session has, in order, where they matter.
-    async fn known(&self, snapshot: &AgentSnapshot, delta: &Delta<'_>) -> Result<Vec<Known>, ApiError> {
-        if !delta.has_answers() && delta.said.is_empty() {
+    /// The requests that the session has had, in order, where they matter.
+    async fn requests(
+        &self,
+        snapshot: &AgentSnapshot,
+        delta: &Delta<'_>,
+        earlier: &Earlier,
+    ) -> Result<Vec<SessionRequest>, ApiError> {
+        let is_cut = matches!(earlier, Earlier::Cut { .. });
+        if !delta.has_answers() && delta.said.is_empty() && !is_cut {
             return Ok(Vec::new());
         }
-        let requests = self.store().session_requests(self.actor.organization, snapshot.conversation).await?;
-        let known = requests.into_iter().filter_map(|request| {
-            Some(Known { text: request.text?, message: request.message, was_brought: request.run.is_none() })
-        });
-        Ok(known.collect())
+        Ok(self.store().session_requests(self.actor.organization, snapshot.conversation).await?)
     }
 
     /// Where the newest message stands in the session.
@@ -254,6 +262,13 @@ struct Known {
     was_brought: bool,
 }
 
+impl Known {
+    /// The user's message that a request was; None where it brought only results of tools.
+    fn of(request: &SessionRequest) -> Option<Self> {
+        Some(Self { text: request.text?, message: request.message, was_brought: request.run.is_none() })
+    }
+}
+
 /// What users said in this request before its newest message and the session has not.
 fn unheard<'a>(delta: &Delta<'a>, known: &[Known], place: Place) -> Vec<&'a ClientMessage> {
     let count = match place {
@@ -296,9 +311,4 @@ fn preface(text: &str) -> InputMessage {
 /// What a user says now.
 fn spoken(message: &ClientMessage) -> InputMessage {
     InputMessage { role: Role::User, content: message.content.clone(), name: message.name.clone(), otid: None }
-}
-
-/// The moment before which a repeated request is a new one.
-pub(crate) fn since(now: Timestamp, minutes: i64) -> Timestamp {
-    now.checked_sub(jiff::SignedDuration::from_mins(minutes)).unwrap_or(Timestamp::UNIX_EPOCH)
 }

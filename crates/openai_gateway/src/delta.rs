@@ -9,10 +9,13 @@ use dispatch::request::{ClientReturn, PastMessage};
 use domain::{ContentPart, Digest, Role, Standing, ToolCall, ToolReturn, ToolStatus};
 
 use crate::error::ApiError;
+use crate::session_name::text_digest;
 use crate::tool_bridge::Bridge;
 use crate::wire::chat_messages::{ClientMessage, ClientRole};
 use crate::wire::chat_request::ChatRequest;
 
+/// Bytes of a call's id that every vendor takes.
+const MAX_CALL_ID: usize = 40;
 /// Between the texts of several system messages.
 const BETWEEN: &str = "\n\n";
 
@@ -98,7 +101,8 @@ impl<'a> Delta<'a> {
         let (mut unknown, mut repeated) = (Vec::new(), Vec::new());
         for (of, text) in &self.results {
             let answers = |call: &&&ToolCall| match of {
-                ResultOf::Call(id) => *call.id == **id,
+                // A call of a history that was taken over may have got a shorter id.
+                ResultOf::Call(id) => *call.id == **id || *call.id == *call_id(id),
                 ResultOf::Function(name) => *call.name == *bridge.offered(name),
             };
             let named = match of {
@@ -253,5 +257,13 @@ fn renamed(call: &ToolCall, bridge: &Bridge) -> ToolCall {
     } else {
         serde_json::json!({"invalid_arguments": &*call.arguments}).to_string().into()
     };
-    ToolCall { id: call.id.clone(), name: bridge.offered(&call.name), arguments }
+    ToolCall { id: call_id(&call.id), name: bridge.offered(&call.name), arguments }
+}
+
+/// The id of a call of which a client tells. Some make longer ones than vendors take.
+fn call_id(id: &str) -> Arc<str> {
+    if (1..=MAX_CALL_ID).contains(&id.len()) {
+        return id.into();
+    }
+    format!("call_{}", &crate::session_name::text_digest(id).to_string()[..24]).into()
 }

@@ -30,6 +30,7 @@ use domain::Timestamp;
 use retrieval::embed::Embedders;
 
 use crate::config::GatewayConfig;
+use crate::retry::Claims;
 use crate::sessions::Sessions;
 
 /// What the handlers share.
@@ -40,13 +41,14 @@ pub struct OpenAiGateway {
     pub config: Arc<GatewayConfig>,
     pub clock: fn() -> Timestamp,
     sessions: Arc<Sessions>,
+    claims: Arc<Claims>,
 }
 
 impl OpenAiGateway {
     /// The door over these rooms.
     pub fn new(dispatcher: Dispatcher, embedders: Embedders, config: GatewayConfig, clock: fn() -> Timestamp) -> Self {
         let sessions = Arc::new(Sessions::new(config.session_capacity, config.session_idle));
-        Self { dispatcher, embedders, config: Arc::new(config), clock, sessions }
+        Self { dispatcher, embedders, config: Arc::new(config), clock, sessions, claims: Arc::default() }
     }
 
     /// Sessions that are in memory now.

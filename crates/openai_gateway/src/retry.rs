@@ -2,12 +2,17 @@
 //!
 //! A client that sends an `Idempotency-Key` gets the answer of that key for as long as it is stored. SDKs that repeat a
 //! request by themselves say so (`x-stainless-retry-count`); such a request is matched by session and body for ten
-//! minutes. Requests of one session wait for each other, so a repetition of a running request finds it finished.
+//! minutes. Requests of one session wait for each other, so a repetition of a running request finds it finished; that a
+//! running request's key is not used for another one in another session is what [`Claims`] are for.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dispatch::events::Finished;
-use domain::{Actor, Caller, ConversationId, Digest, Message, MessageId, RunStatus, SessionRequest, Timestamp};
+use domain::{
+    Actor, Caller, ConversationId, Digest, Message, MessageId, OrganizationId, RunStatus, SessionRequest, StopReason,
+    Timestamp,
+};
 use http::HeaderMap;
 use storage::Store;
 
@@ -45,6 +50,53 @@ pub(crate) enum Earlier {
     },
 }
 
+type Key = (OrganizationId, Digest);
+
+/// The keys of requests that are being answered. What is not stored yet can't be found in the store.
+#[derive(Debug, Default)]
+pub(crate) struct Claims {
+    /// The body that a key stands for now, and how many requests hold it.
+    open: Mutex<HashMap<Key, (Digest, usize)>>,
+}
+
+/// A key that stands for one body until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    claims: Arc<Claims>,
+    key: Key,
+}
+
+impl Claims {
+    /// Holds the request's key for its body. None where it has no key.
+    pub(crate) fn claim(self: &Arc<Self>, actor: Actor, request: &Repeatable) -> Result<Option<Claim>, ApiError> {
+        let Some(idempotency) = request.idempotency else { return Ok(None) };
+        let key = (actor.organization, idempotency);
+        let mut open = self.lock();
+        let (body, holders) = open.entry(key).or_insert((request.body, 0));
+        if *body != request.body {
+            return Err(ApiError::other_body());
+        }
+        *holders += 1;
+        Ok(Some(Claim { claims: self.clone(), key }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, (Digest, usize)>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut open = self.claims.lock();
+        if let Some((_, holders)) = open.get_mut(&self.key) {
+            *holders -= 1;
+            if *holders == 0 {
+                open.remove(&self.key);
+            }
+        }
+    }
+}
+
 impl Repeatable {
     /// What a request's headers and body say.
     pub(crate) fn of(
@@ -76,31 +128,22 @@ impl Repeatable {
         conversation: ConversationId,
     ) -> Result<Earlier, ApiError> {
         let owner = actor.organization;
-        let mut found = None;
-        if let Some(key) = self.idempotency
-            && let Some(known) = store.session_request_by_idempotency(owner, key).await?
-        {
-            if known.body != Some(self.body) {
-                return Err(ApiError::other_body());
+        let found = match self.idempotency {
+            // Whoever names requests has given another one another name, however alike they are.
+            Some(key) => match store.session_request_by_idempotency(owner, key).await? {
+                Some(known) if known.body != Some(self.body) => return Err(ApiError::other_body()),
+                known => known,
+            },
+            None if self.is_repetition => {
+                let since = since(self.now, MINUTES);
+                store.session_request_by_body(owner, conversation, self.body, since).await?
             }
-            found = Some(known);
-        }
-        if found.is_none() && !self.is_repetition {
-            return Ok(Earlier::New);
-        }
-        let since = match found {
-            Some(_) => Timestamp::UNIX_EPOCH,
-            None => crate::ask::since(self.now, MINUTES),
+            None => None,
         };
-        // A request that was cut and done again is known by its body.
-        let again = store.session_request_by_body(owner, conversation, self.body, since).await?;
-        for request in again.into_iter().chain(found) {
-            match outcome(store, actor, &request).await? {
-                Earlier::New => {}
-                outcome => return Ok(outcome),
-            }
+        match found {
+            Some(request) => outcome(store, actor, &request).await,
+            None => Ok(Earlier::New),
         }
-        Ok(Earlier::New)
     }
 }
 
@@ -108,20 +151,21 @@ async fn outcome(store: &Store, actor: Actor, request: &SessionRequest) -> Resul
     let owner = actor.organization;
     let Some(id) = request.run else { return Ok(Earlier::New) };
     let run = store.run(owner, id).await?;
+    let stop_reason = run.stop_reason.unwrap_or(StopReason::EndTurn);
     match run.status {
-        RunStatus::Completed => {
+        // Words where a tool should have been called are an answer all the same, and were given as one.
+        RunStatus::Failed if stop_reason != StopReason::NoToolCall => Ok(Earlier::Cut { request: request.message }),
+        RunStatus::Completed | RunStatus::Failed => {
             let messages = store.messages_of_run(owner, request.conversation, id).await?;
-            let finished = Finished {
-                run: id,
-                stop_reason: run.stop_reason.unwrap_or(domain::StopReason::EndTurn),
-                failure: None,
-                usage: run.usage,
-                step_count: run.step_count,
-            };
+            let (usage, step_count) = (run.usage, run.step_count);
+            let finished = Finished { run: id, stop_reason, failure: None, usage, step_count };
             Ok(Earlier::Answered { messages, finished })
         }
-        RunStatus::Created | RunStatus::Running | RunStatus::Failed | RunStatus::Cancelled => {
-            Ok(Earlier::Cut { request: request.message })
-        }
+        RunStatus::Created | RunStatus::Running | RunStatus::Cancelled => Ok(Earlier::Cut { request: request.message }),
     }
+}
+
+/// The moment before which a repeated request is a new one.
+fn since(now: Timestamp, minutes: i64) -> Timestamp {
+    now.checked_sub(jiff::SignedDuration::from_mins(minutes)).unwrap_or(Timestamp::UNIX_EPOCH)
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use dispatch::request::{ClientToolChoice, ClientTools};
+use domain::message::SEND_MESSAGE;
 use domain::seams::chat_model::ToolSpec;
 
 use crate::session_name::text_digest;
@@ -28,8 +29,10 @@ impl Bridge {
     pub(crate) fn new<'a>(tools: &RequestTools, own: impl Iterator<Item = &'a str> + Clone) -> Self {
         let mut names: Vec<(String, Arc<str>)> = Vec::with_capacity(tools.tools.len());
         for tool in &tools.tools {
+            // A call of that name is words for the user, also where the agent has no such tool.
+            let own = || own.clone().chain([SEND_MESSAGE]);
             let taken = |name: &str, names: &[(String, Arc<str>)]| {
-                own.clone().any(|own| own == name) || names.iter().any(|(_, offered)| **offered == *name)
+                own().any(|own| own == name) || names.iter().any(|(_, offered)| **offered == *name)
             };
             let mut offered = fitting(&tool.name);
             if taken(&offered, &names) {

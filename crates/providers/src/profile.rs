@@ -36,6 +36,7 @@ pub(crate) struct Profile {
 }
 
 /// What a request to the server may hold.
+#[expect(clippy::struct_excessive_bools, reason = "servers differ in each of them by itself")]
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RequestRules {

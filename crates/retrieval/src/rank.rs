@@ -387,6 +387,19 @@ impl Bonus<'_> {
     }
 }
 
+/// Adds the places around a candidate's that may be seen, with the share that each lends.
+fn look_around(
+    (index, sight): (&ScopeIndex, &Sight),
+    near: &mut Vec<(usize, usize, f32)>,
+    (place, number): (usize, usize),
+) {
+    index.around(place, |place, share| {
+        if !sight.is_barred(place) {
+            near.push((place, number, share));
+        }
+    });
+}
+
 /// Counts for each candidate how often each wanted word stands there and around.
 fn count_frequencies(
     (index, sight): (&ScopeIndex, &Sight),
@@ -399,11 +412,7 @@ fn count_frequencies(
         candidate.frequencies = vec![(0.0, 0.0); wanted.len()];
         near.push((candidate.place, number, 1.0));
         if neighbours {
-            index.around(candidate.place, |place, share| {
-                if !sight.is_barred(place) {
-                    near.push((place, number, share));
-                }
-            });
+            look_around((index, sight), &mut near, (candidate.place, number));
         }
     }
     near.sort_unstable_by_key(|(place, _, _)| *place);

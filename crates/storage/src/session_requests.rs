@@ -88,12 +88,18 @@ fn read(row: &mut Columns<'_>) -> Result<SessionRequest, StoreError> {
     })
 }
 
-/// Adds a request. Its message must be there already.
+/// Adds a request. Its message must be there already. The same request done again takes its key over, so that the key
+/// leads to what was done last.
 pub(crate) fn insert(scope: &Scope<'_>, request: &SessionRequest) -> Result<(), StoreError> {
+    const FREE_KEY: &str = "update session_request set idempotency = null where organization_id = $1 \
+                            and idempotency = $2 and body_digest = $3";
     const SQL: &str = "insert into session_request (organization_id, conversation_id, message_id, text_digest, \
                        run_id, body_digest, idempotency, superseded, created_at) \
                        select $1, $2, $3, $4, $5, $6, $7, m.standing = 'superseded', $8 from message m \
                        where m.id = $3 and m.conversation_id = $2 and m.organization_id = $1";
+    if let (Some(key), Some(body)) = (&request.idempotency, &request.body) {
+        scope.db.execute(FREE_KEY, params![scope.owner_bytes(), key.as_bytes(), body.as_bytes()])?;
+    }
     let inserted = scope.db.execute(
         SQL,
         params![

@@ -127,8 +127,11 @@ impl Stage {
 
 type Step = (Result<Bytes, Infallible>, Stage);
 
-/// Waits on for a run that has not begun, with signs of life.
+/// Waits on for a run that has not begun, with signs of life; the first of them is the role.
 async fn opened(mut opening: Opening, mut writer: Writer) -> Step {
+    if !writer.ready.is_empty() {
+        return (Ok(writer.taken()), Stage::Opening { opening, writer });
+    }
     match tokio::time::timeout(KEEP_ALIVE, &mut opening).await {
         Err(_) => {
             writer.ready.push_str(KEEP_ALIVE_LINE);
@@ -276,3 +279,7 @@ impl Writer {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;

@@ -89,7 +89,9 @@ impl Teller {
                 PieceKind::ToolCallArguments { call_id, fragment } => self.arguments(call_id, fragment, &mut said),
             },
             RunEvent::StepCommitted { messages, .. } => {
-                messages.iter().for_each(|message| self.committed(message, &mut said));
+                for (index, message) in messages.iter().enumerate() {
+                    self.committed(message, &messages[index + 1..], &mut said);
+                }
             }
             RunEvent::Finished(_) => {}
         }
@@ -109,8 +111,8 @@ impl Teller {
         said
     }
 
-    /// What a stored message says that no piece has said.
-    fn committed(&mut self, message: &Message, said: &mut Vec<Said>) {
+    /// What a stored message says that no piece has said. `later`: what is stored behind it.
+    fn committed(&mut self, message: &Message, later: &[Arc<Message>], said: &mut Vec<Said>) {
         match message.role {
             Role::Assistant => {
                 if self.thought != Some(message.id) {
@@ -121,7 +123,7 @@ impl Teller {
                 {
                     self.speak(message.id, &words, said);
                 }
-                message.tool_calls.iter().for_each(|call| self.whole_call(call, said));
+                message.tool_calls.iter().filter(|call| !is_over(call, later)).for_each(|c| self.whole_call(c, said));
             }
             Role::Tool => self.progress(message, said),
             Role::User | Role::System | Role::Approval => {}
@@ -222,6 +224,13 @@ impl Teller {
         self.call(&call.id, &call.name, said);
         self.arguments(&call.id, &call.arguments, said);
     }
+}
+
+/// Whether a call has its return already. One of a client's tool was refused then: it was not offered at that point.
+fn is_over(call: &ToolCall, later: &[Arc<Message>]) -> bool {
+    // Vendors may use an id again in their next answer.
+    let until_next = later.iter().take_while(|message| message.role != Role::Assistant);
+    until_next.flat_map(|message| message.tool_returns.iter()).any(|given| given.call_id == call.id)
 }
 
 fn thought(part: &ContentPart) -> Option<&str> {

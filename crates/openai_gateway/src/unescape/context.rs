@@ -56,6 +56,7 @@ struct Run {
 
 /// What the text so far says about the next backslash.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each was seen by itself, and any of them may hold")]
 pub(super) struct Context {
     /// The newest first.
     last: [Option<char>; 3],

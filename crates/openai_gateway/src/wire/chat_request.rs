@@ -72,7 +72,7 @@ impl ChatRequest {
             stream: flag(fields, "stream")?,
             include_usage: options.and_then(|options| options.get("include_usage")) == Some(&Value::Bool(true)),
             person,
-            session_id: metadata.get("session_id").and_then(Value::as_str).and_then(named),
+            session_id: session_id(&metadata)?,
             prompt_cache_key: name(fields, "prompt_cache_key")?,
             ephemeral,
             metadata,
@@ -84,6 +84,18 @@ impl ChatRequest {
 fn named(text: &str) -> Option<String> {
     let text = text.trim();
     (!text.is_empty() && text.len() <= MAX_NAME && !text.contains('\0')).then(|| text.to_owned())
+}
+
+/// A name that can't be taken must not be passed over: the chat would be mixed with others.
+fn session_id(metadata: &Map<String, Value>) -> Result<Option<String>, ApiError> {
+    match metadata.get("session_id") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if text.len() <= MAX_NAME && !text.contains('\0') => Ok(named(text)),
+        Some(_) => {
+            let text = format!("`metadata.session_id` must be a string of at most {MAX_NAME} bytes without NUL.");
+            Err(ApiError::invalid(text, Some("metadata"), Some("invalid_value")))
+        }
+    }
 }
 
 fn name(fields: &Map<String, Value>, param: &'static str) -> Result<Option<String>, ApiError> {

@@ -66,7 +66,8 @@ pub(super) fn tools(fields: &Map<String, Value>) -> Result<RequestTools, ApiErro
     let mut read = RequestTools {
         tools,
         choice: RequestChoice::Auto,
-        parallel: super::optional_flag(fields, "parallel_tool_calls")?,
+        // An answer of the old kind has room for one call.
+        parallel: if legacy { Some(false) } else { super::optional_flag(fields, "parallel_tool_calls")? },
         legacy,
     };
     read.choose(fields, if legacy { "function_call" } else { "tool_choice" })?;

@@ -115,22 +115,21 @@ async fn two_keys_never_see_each_other() -> Result<()> {
         Ok(found.to_owned())
     };
     let keys = [("first", key("first")?), ("second", key("second")?)];
-    for round in 0..5 {
+    // Nobody is named, then the same name through both keys.
+    let rounds = (0..5).flat_map(|round| [None, Some("carol")].map(|person| (round, person)));
+    for (round, person) in rounds {
         for (name, key) in &keys {
             let client = server.client()?.with_header("authorization", &format!("Bearer {key}"))?;
-            // Nobody is named, then the same name through both keys.
-            for person in [None, Some("carol")] {
-                let secret = format!("{name}-secret-{round}");
-                let append = json!({"label": "human", "new_str": &secret});
-                let search = json!({"query": "secret"});
-                for text in [
-                    format!("I say {secret}. [[tool:memory_insert {append}]][[say:ok]]"),
-                    format!("Look. [[tool:conversation_search {search}]][[say:ok]]"),
-                ] {
-                    let mut body = says("", &text);
-                    body["user"] = json!(person);
-                    client.post(CHAT, &body).await?.ok()?;
-                }
+            let secret = format!("{name}-secret-{round}");
+            let append = json!({"label": "human", "new_str": &secret});
+            let search = json!({"query": "secret"});
+            for text in [
+                format!("I say {secret}. [[tool:memory_insert {append}]][[say:ok]]"),
+                format!("Look. [[tool:conversation_search {search}]][[say:ok]]"),
+            ] {
+                let mut body = says("", &text);
+                body["user"] = json!(person);
+                client.post(CHAT, &body).await?.ok()?;
             }
         }
     }

@@ -70,11 +70,9 @@ async fn sessions_with_different_prompts_never_see_each_others() -> Result<()> {
         }
     }
     let mut at_once = tokio::task::JoinSet::new();
-    for number in 100..150 {
-        for (session, prompt) in prompts {
-            let (client, text) = (client.clone(), format!("{session} {number}"));
-            at_once.spawn(async move { chat(&client, session, &ask_under(prompt, &text)).await?.ok() });
-        }
+    for (number, (session, prompt)) in (100..150).flat_map(|number| prompts.map(|prompt| (number, prompt))) {
+        let (client, text) = (client.clone(), format!("{session} {number}"));
+        at_once.spawn(async move { chat(&client, session, &ask_under(prompt, &text)).await?.ok() });
     }
     while let Some(answered) = at_once.join_next().await {
         answered??;
