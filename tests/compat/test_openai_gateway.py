@@ -121,7 +121,10 @@ def test_tool_choice_and_parallel_calls_reach_the_vendor(start, vendor):
     assert [call.function.name for call in choice.message.tool_calls] == ["distance"]
     choice = create(server, BOTH_CALLS, tools=[FORECAST, DISTANCE], parallel_tool_calls=False).choices[0]
     assert [call.function.name for call in choice.message.tool_calls] == ["forecast"]
+    # This vendor calls tools that it was not offered. Whoever wants no calls must not see them.
     choice = create(server, BOTH_CALLS, tools=[FORECAST, DISTANCE], tool_choice="none").choices[0]
+    assert choice.finish_reason == "stop" and not choice.message.tool_calls
+    choice, _ = streamed(client(server), [user(BOTH_CALLS)], tools=[FORECAST, DISTANCE], tool_choice="none")
     assert choice.finish_reason == "stop" and not choice.message.tool_calls
 
 
@@ -157,6 +160,15 @@ def test_parameters_reach_the_vendor_for_one_request_only(start, vendor):
     limit = first.get("max_completion_tokens") or first.get("max_tokens")
     assert (first["temperature"], first["top_p"], first["seed"], first["stop"], limit) == (0.25, 0.5, 7, ["END"], 77)
     assert not {"top_p", "seed", "stop"} & set(second) and second.get("temperature") != 0.25
+
+
+def test_images_reach_a_model_that_sees(start, vendor):
+    pixel = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    parts = [{"type": "text", "text": "[[say:one pixel]]"}, {"type": "image_url", "image_url": {"url": pixel}}]
+    messages = [{"role": "user", "content": parts}]
+    answer = client(start(**vendor.environment)).chat.completions.create(model="librarian", messages=messages)
+    assert answer.choices[0].message.content == "one pixel"
+    assert pixel in json.dumps(vendor.requests()[0]["messages"])
 
 
 def check_error(kind, call, **expected):
