@@ -3,6 +3,7 @@
 import asyncio
 import json
 
+import httpx2
 import openai
 import pydantic
 import pytest
@@ -233,12 +234,33 @@ def test_a_repeated_request_is_answered_once(start, vendor):
     check_error(openai.UnprocessableEntityError, lambda: create(server, "[[say:other]]", extra_headers=header))
 
 
-def test_the_packages_own_retries_add_no_turn(start, vendor):
-    sdk = client(start(**vendor.environment), max_retries=2)
-    text = "[[error-once:429]][[retry-after:0]][[say:here it is]]"
-    answer = sdk.chat.completions.create(model="librarian", messages=[user(text)])
-    assert answer.choices[0].message.content == "here it is"
-    assert sum("here it is" in json.dumps(message) for message in vendor.requests()[-1]["messages"]) == 1
+class Lossy(httpx2.HTTPTransport):
+    """A connection that loses the first answer, after the server has given it."""
+
+    lost = 0
+
+    def handle_request(self, request):
+        response = super().handle_request(request)
+        if self.lost == 0:
+            self.lost = 1
+            response.read()
+            raise httpx2.ReadError("the answer was lost")
+        return response
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_packages_own_retries_do_nothing_twice(start, vendor, stream):
+    server = start(**vendor.environment)
+    with openai.DefaultHttpxClient(transport=Lossy()) as connection:
+        sdk = client(server, max_retries=2, http_client=connection)
+        answer = sdk.chat.completions.create(model="librarian", messages=[user("[[say:done once]]")], stream=stream)
+        if stream:
+            words = "".join(chunk.choices[0].delta.content or "" for chunk in answer if chunk.choices)
+        else:
+            words = answer.choices[0].message.content
+    assert words == "done once" and len(vendor.requests()) == 1
+    assert create(server, "[[say:on]]").choices[0].message.content == "on"
+    assert json.dumps(vendor.requests()[-1]["messages"]).count("[[say:done once]]") == 1
 
 
 def test_people_who_ask_at_the_same_time_stay_apart(start):
