@@ -1,6 +1,8 @@
 """LangChain against our server: its chat model, its structured output, its agent's tool loop, its embeddings."""
 
+import importlib.util
 import json
+import pathlib
 import threading
 
 import langchain.agents
@@ -172,6 +174,22 @@ def test_texts_become_vectors(start):
     )
     assert len(kitten) == 256 and dot(kitten, cat) > dot(kitten, train) + 0.1
     assert dot(embeddings.embed_query("We adopted a kitten last week."), kitten) > 0.999
+
+
+def test_lists_of_tokens_become_vectors(start, monkeypatch):
+    """What LangChain sends if nobody tells it otherwise."""
+    # LiteLLM brings the vocabulary that LangChain would fetch from the network.
+    [package] = importlib.util.find_spec("litellm").submodule_search_locations
+    vocabularies = pathlib.Path(package) / "litellm_core_utils" / "tokenizers"
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(vocabularies))
+    url = start().url + "/v1"
+    tokens = langchain_openai.OpenAIEmbeddings(model="builtin/embedding", base_url=url, api_key="none")
+    texts = langchain_openai.OpenAIEmbeddings(
+        model="builtin/embedding", base_url=url, api_key="none", check_embedding_ctx_length=False
+    )
+    words = ["We adopted a kitten last week.", "Grüße aus Köln 🐈"]
+    for from_tokens, from_texts in zip(tokens.embed_documents(words), texts.embed_documents(words)):
+        assert dot(from_tokens, from_texts) > 0.999
 
 
 def dot(left, right):

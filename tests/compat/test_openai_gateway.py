@@ -282,6 +282,16 @@ def test_people_who_ask_at_the_same_time_stay_apart(start):
     assert "Rex" in rex and "Miso" not in rex
 
 
+def test_the_older_completions(start, vendor):
+    sdk = client(start(**vendor.environment))
+    whole = sdk.completions.create(model="librarian", prompt="[[say:one two three]]")
+    assert whole.object == "text_completion" and whole.choices[0].text == "one two three"
+    assert whole.choices[0].finish_reason == "stop" and whole.usage.total_tokens > 0
+    chunks = list(sdk.completions.create(model="librarian", prompt="[[say:four five six]]", stream=True))
+    assert {chunk.object for chunk in chunks} == {"text_completion"}
+    assert "".join(choice.text for chunk in chunks for choice in chunk.choices) == "four five six"
+
+
 def test_models_are_listed_and_retrieved(start):
     sdk = client(start())
     [listed] = sdk.models.list()
