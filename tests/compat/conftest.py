@@ -45,6 +45,11 @@ class Program:
         self.process.send_signal(signal.SIGTERM)
         assert self.process.wait(timeout=40) == 0
 
+    def kill(self):
+        """Ends it without a warning, as a power cut would."""
+        self.process.kill()
+        self.process.wait()
+
 
 class Server(Program):
     """`librarian serve` on a data directory of its own, with a clean environment."""
@@ -84,10 +89,45 @@ def start(tmp_path):
             server.stop()
 
 
+class Vendor(Program):
+    """The fake vendor. What it answers stands in the last user message."""
+
+    def __init__(self):
+        super().__init__([PROGRAMS / "fake-vendor", "--port", "0"], {"PATH": os.environ["PATH"]})
+
+    @property
+    def environment(self):
+        """What a server has to be told to ask this vendor."""
+        return {"OPENAI_API_KEY": "test", "OPENAI_BASE_URL": self.url + "/v1"}
+
+    def requests(self):
+        """The bodies of all chat requests since the last `forget`."""
+        with urllib.request.urlopen(self.url + "/_requests") as answer:
+            return [request["body"] for request in json.load(answer)]
+
+    def forget(self):
+        """Forgets the requests so far."""
+        urllib.request.urlopen(urllib.request.Request(self.url + "/_requests", method="DELETE")).close()
+
+
 @pytest.fixture(scope="session")
-def vendor():
-    """The fake vendor, as a program."""
-    program = Program([PROGRAMS / "fake-vendor", "--port", "0"], {"PATH": os.environ["PATH"]})
+def only_vendor():
+    """The vendor that all tests share."""
+    program = Vendor()
     yield program
-    program.process.kill()
-    program.process.wait()
+    program.kill()
+
+
+@pytest.fixture
+def vendor(only_vendor):
+    """The fake vendor, as a program, with no memory of other tests."""
+    only_vendor.forget()
+    return only_vendor
+
+
+@pytest.fixture
+def mortal_vendor():
+    """A vendor that a test may end."""
+    program = Vendor()
+    yield program
+    program.kill()

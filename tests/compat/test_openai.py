@@ -74,8 +74,8 @@ def test_texts_become_vectors(start):
         sdk.embeddings.create(model="builtin/embedding", input=texts[0], dimensions=512)
     assert error.value.param == "dimensions"
     with pytest.raises(openai.BadRequestError) as error:
-        sdk.embeddings.create(model="builtin/embedding", input=[[1, 2, 3]])
-    assert error.value.param == "input" and "token ids" in error.value.message
+        sdk.embeddings.create(model="builtin/embedding", input=[[1, 4_000_000_000]])
+    assert error.value.param == "input"
     with pytest.raises(openai.NotFoundError) as error:
         sdk.embeddings.create(model="text-embedding-3-small", input="hi")
     assert error.value.code == "model_not_found" and "builtin/embedding" in error.value.message

@@ -66,7 +66,7 @@ pub enum RunFailure {
     NoTool,
     /// Shorten the base prompt or the blocks, take tools away, or choose a model with a larger window.
     #[error(
-        "the agent's system message and tools alone are longer than its model's context window: shorten its memory, take tools away, or choose a model with a larger window ({0})"
+        "the agent's system message with its tools is longer than the model's context length: shorten its memory, take tools away, or choose a model with a larger window ({0})"
     )]
     SystemTooLong(String),
     /// Somebody deleted the agent while it was running.

@@ -93,8 +93,8 @@ impl Refresh<'_> {
             return Ok(());
         }
         let text = format!(
-            "This model's context window is {window} tokens, and the system messages alone have about {tokens}, which \
-             leaves too little for the agent's own instructions and memory: shorten them."
+            "This model's maximum context length is {window} tokens, and the system messages alone have about {tokens}, \
+             which leaves too little for the agent's own instructions and memory: shorten them."
         );
         Err(ApiError::invalid(text, Some("messages"), Some("context_length_exceeded")))
     }

@@ -82,8 +82,8 @@ pub(crate) fn person(caller: &Caller, headers: &HeaderMap, named: Option<&str>) 
     let scope = scope(caller.key);
     match (named, caller.key) {
         (Some(name), _) => {
-            let shown = headers.get(PERSON_NAME_HEADER).and_then(|value| value.to_str().ok()).unwrap_or(name);
-            Some(Person { key: format!("{scope}:{name}"), name: cut(shown) })
+            let shown = headers.get(PERSON_NAME_HEADER).and_then(|value| value.to_str().ok()).map(unquoted);
+            Some(Person { key: format!("{scope}:{name}"), name: cut(&shown.unwrap_or_else(|| name.to_owned())) })
         }
         (None, Some(_)) => Some(Person { name: scope.clone(), key: scope }),
         (None, None) => None,
@@ -162,6 +162,48 @@ pub(crate) fn bytes_digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Dig
     Digest(hash.finalize().into())
 }
 
+/// A header's text as it was before it was quoted for a URL, as Open WebUI does with names that are not ASCII.
+fn unquoted(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let digits = after.get(..2).filter(|hex| *first == b'%' && hex.iter().all(u8::is_ascii_hexdigit));
+        let hex = digits.and_then(|hex| std::str::from_utf8(hex).ok());
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
 fn cut(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(SHOWN).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_persons_name_is_shown_as_they_write_it() {
+        let check = |sent: &str, expected: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(PERSON_NAME_HEADER, sent.parse().unwrap());
+            let person = person(&Caller::default(), &headers, Some("7")).unwrap();
+            assert_eq!((person.key.as_str(), person.name.as_str()), ("operator:7", expected), "{sent}");
+        };
+        check("J%C3%BCrgen M%C3%BCller", "Jürgen Müller");
+        check("100% Anna", "100% Anna");
+        check("Anna %4", "Anna %4");
+        check("Anna %+1", "Anna %+1");
+        check("%FF%FE", "%FF%FE");
+        check("a%0Ab", "ab");
+    }
 }

@@ -1,4 +1,4 @@
-//! Arguments that a tool's schema requires and nobody gave: values of the right type.
+//! Values of the right type: arguments that a tool's schema requires and nobody gave, answers in a wanted shape.
 //!
 //! Pure, and in the order of the schema, as a model that follows the schema writes them.
 
@@ -22,6 +22,11 @@ pub(super) fn complete(tool: &str, parameters: &Value, given: &Map<String, Value
         arguments.entry(name).or_insert_with(|| value.clone());
     }
     arguments
+}
+
+/// A value that fits `schema`, with what it requires and no more.
+pub(super) fn sample(schema: &Value) -> Value {
+    fill(schema, schema, 0)
 }
 
 fn requires(schema: &Value, name: &str) -> bool {

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::reply::{Arguments, Halfway, Refusal, VendorReply, WantedCall};
 use super::request::{ChatRequest, LastUser};
 
-/// What the vendor says if nobody tells it what to say.
+/// What the vendor says if nobody tells it what to say, and the request does not ask for JSON.
 pub(super) const SENTENCE: &str = "Hello! I am a pretended model, and I am glad to be of use.";
 
 /// All that the last user message asks for.
@@ -117,7 +117,7 @@ impl Plan {
             Some(looped) => vec![looped.clone()],
             None => due(&self.tools, self.together, &answered),
         };
-        let said = self.say.clone().unwrap_or_else(|| SENTENCE.to_owned());
+        let said = self.say.clone().unwrap_or_else(|| request.sample().unwrap_or_else(|| SENTENCE.to_owned()));
         let text = calls.is_empty().then_some(said);
         let breaks = self.first_call == FirstCall::Broken && answered.is_empty();
         let mut reply = VendorReply { calls, text, ..self.outcome(seen_before) };

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::defaults::sample;
+
 /// A request that passed the strict check.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChatRequest<'a> {
@@ -68,6 +70,16 @@ impl<'a> ChatRequest<'a> {
 
     pub(super) fn streams(self) -> bool {
         self.body["stream"] == true
+    }
+
+    /// An answer in the JSON that the request asks for, if it does: an honest model has one whatever it is told.
+    pub(super) fn sample(self) -> Option<String> {
+        let format = &self.body["response_format"];
+        match format["type"].as_str()? {
+            "json_schema" => Some(sample(&format["json_schema"]["schema"]).to_string()),
+            "json_object" => Some("{}".to_owned()),
+            _ => None,
+        }
     }
 
     pub(super) fn wants_usage(self) -> bool {
@@ -143,5 +155,17 @@ mod tests {
             said(0, "[[cut]]")
         );
         assert_eq!(last_user(json!([{"role": "system", "content": "s"}])), None);
+    }
+
+    #[test]
+    fn who_asks_for_json_gets_a_sample_of_it() {
+        let schema = json!({"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+            "required": ["city", "days"]});
+        let sample = |format: Value| ChatRequest::new(&json!({ "response_format": format })).sample();
+        let wanted = json!({"type": "json_schema", "json_schema": {"name": "trip", "schema": schema}});
+        assert_eq!(sample(wanted).as_deref(), Some(r#"{"city":"text","days":0}"#));
+        assert_eq!(sample(json!({"type": "json_object"})).as_deref(), Some("{}"));
+        assert_eq!(sample(json!({"type": "text"})), None);
+        assert_eq!(sample(Value::Null), None);
     }
 }

@@ -144,7 +144,7 @@ pub enum ModelError {
     #[error("the model's provider limits the rate: {detail}")]
     RateLimited { retry_after: Option<Duration>, detail: String },
     /// Send less.
-    #[error("the request is longer than the model's context window: {detail}")]
+    #[error("the request is longer than the model's context length: {detail}")]
     ContextTooLong { detail: String },
     /// Ask something else.
     #[error("the model's provider refused the content: {detail}")]
