@@ -248,8 +248,9 @@ impl Driver<'_> {
             match self.ask_once(hearing, request.clone()).await? {
                 Ok(answer) => {
                     compactor.answered(call, (weight, measured.as_ref()), answer.usage.prompt_tokens);
-                    if let Judged::Taken(answer) = shaping.judge(answer).map_err(Stop::Failed)? {
-                        return Ok(*answer);
+                    match shaping.judge(answer).map_err(Stop::Failed)? {
+                        Judged::Taken(answer) => return Ok(*answer),
+                        Judged::AskAgain => (),
                     }
                 }
                 Err(ModelError::ContextTooLong { detail }) => {

@@ -9,7 +9,6 @@ use dispatch::request::{ClientReturn, PastMessage};
 use domain::{ContentPart, Digest, Role, Standing, ToolCall, ToolReturn, ToolStatus};
 
 use crate::error::ApiError;
-use crate::session_name::text_digest;
 use crate::tool_bridge::Bridge;
 use crate::wire::chat_messages::{ClientMessage, ClientRole};
 use crate::wire::chat_request::ChatRequest;

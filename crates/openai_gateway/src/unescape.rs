@@ -143,12 +143,14 @@ impl Unescaper {
                     self.context.keep(kept);
                     at += 1 + kept.map_or(0, char::len_utf8);
                 }
+                Verdict::Replace(with) if self.undoes(with) => {
+                    written.push_str(&text[copied..at]);
+                    written.push(with);
+                    copied = at + 2;
+                    self.context.undo(with);
+                    at += 2;
+                }
                 Verdict::Replace(with) => {
-                    if self.undoes(with) {
-                        written.push_str(&text[copied..at]);
-                        written.push(with);
-                        copied = at + 2;
-                    }
                     self.context.undo(with);
                     at += 2;
                 }

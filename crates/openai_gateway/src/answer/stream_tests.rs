@@ -9,7 +9,7 @@ use crate::config::{ReasoningShown, Unescape};
 use crate::tool_bridge::Bridge;
 
 fn form() -> Form {
-    Form { model: "ada".to_owned(), created: 1, include_usage: false }
+    Form { shape: Shape::Chat, model: "ada".to_owned(), created: 1, include_usage: false }
 }
 
 fn teller() -> Teller {

@@ -127,11 +127,7 @@ async fn clients_that_hang_up_leave_no_place_taken() -> Result<()> {
         let client = client.clone().with_header("x-session-id", &format!("{}", round % 8))?;
         // Some leave before there is an answer, some in the middle, some while they wait for their turn.
         let (body, patience) = (streamed("[[delay:20]][[stall]]"), Duration::from_millis(round * 3 % 50));
-        let reading = async {
-            let mut reader = client.post_sse(CHAT, &body).await?;
-            while reader.next().await?.is_some() {}
-            anyhow::Ok(())
-        };
+        let reading = async { client.post_sse(CHAT, &body).await?.rest().await };
         // Refusals are as good as answers here; only those that end too early would say nothing about hang-ups.
         drop(tokio::time::timeout(patience, reading).await);
     }

@@ -18,8 +18,10 @@ fn database(server: &TestServer) -> Result<Connection> {
     Ok(Connection::open(server.data_dir().join("librarian.db"))?)
 }
 
-/// The blocks `proxy_system_overlay`: id, version, limit, read-only and metadata.
-fn overlays(server: &TestServer) -> Result<Vec<(Vec<u8>, i64, i64, bool, Value)>> {
+/// A block `proxy_system_overlay`: id, version, limit, read-only and metadata.
+type Overlay = (Vec<u8>, i64, i64, bool, Value);
+
+fn overlays(server: &TestServer) -> Result<Vec<Overlay>> {
     let database = database(server)?;
     let mut wanted = database.prepare(
         "select id, version, char_limit, read_only, metadata from block where label = 'proxy_system_overlay' order by id",

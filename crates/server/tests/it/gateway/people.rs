@@ -123,14 +123,11 @@ async fn two_keys_never_see_each_other() -> Result<()> {
             let secret = format!("{name}-secret-{round}");
             let append = json!({"label": "human", "new_str": &secret});
             let search = json!({"query": "secret"});
-            for text in [
-                format!("I say {secret}. [[tool:memory_insert {append}]][[say:ok]]"),
-                format!("Look. [[tool:conversation_search {search}]][[say:ok]]"),
-            ] {
-                let mut body = says("", &text);
-                body["user"] = json!(person);
-                client.post(CHAT, &body).await?.ok()?;
-            }
+            let tell = format!("I say {secret}. [[tool:memory_insert {append}]][[say:ok]]");
+            let look = format!("Look. [[tool:conversation_search {search}]][[say:ok]]");
+            let [tell, look] = [tell, look].map(|text| says(person.unwrap_or_default(), &text));
+            client.post(CHAT, &tell).await?.ok()?;
+            client.post(CHAT, &look).await?.ok()?;
         }
     }
     for request in vendor.requests() {

@@ -64,11 +64,9 @@ async fn a_hundred_interleaved_requests_of_two_people_hold_nothing_of_each_other
         }
     }
     let mut at_once = tokio::task::JoinSet::new();
-    for number in 100..130 {
-        for person in ["alice", "bob"] {
-            let (client, text) = (client.clone(), text(person, number));
-            at_once.spawn(async move { say(&client, ("ada", By::User, person), &text).await });
-        }
+    for (number, person) in (100..130).flat_map(|number| ["alice", "bob"].map(|person| (number, person))) {
+        let (client, text) = (client.clone(), text(person, number));
+        at_once.spawn(async move { say(&client, ("ada", By::User, person), &text).await });
     }
     while let Some(said) = at_once.join_next().await {
         said??;
