@@ -1,5 +1,7 @@
 //! A fresh house: one command, a first conversation through each door, and a memory that survives a restart.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use testkit::Client;
@@ -37,7 +39,13 @@ async fn what_was_told_survives_a_restart_with_no_key_and_no_network() -> Result
 #[tokio::test]
 async fn the_printed_curl_line_works() -> Result<()> {
     let (server, client) = alone().await?;
-    let printed = server.stdout();
+    // The server answers before it has said all.
+    let mut printed = server.stdout();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !printed.contains("\"Hello!\"") && Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        printed = server.stdout();
+    }
     let line = printed.lines().find(|line| line.trim_start().starts_with("curl ")).context(printed.clone())?;
     ensure!(line.contains(&format!("{}/v1/chat/completions", server.url())), "{line}");
     let body = line.split_once(" -d '").and_then(|(_, body)| body.strip_suffix('\'')).context("a body")?;
