@@ -1,11 +1,14 @@
 //! The JSON shape that a caller wants an answer to have: how a model is told of it, and whether an answer has it.
 //!
 //! For models whose vendor can't enforce a shape. Schemas come from clients: nothing that they point to is fetched, and
-//! their patterns are matched in linear time.
+//! their patterns are matched in linear time, and
+//! those that would keep a processor busy are refused.
 
 use domain::ResponseFormat;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
+
+use crate::schema_cost;
 
 /// Faults of an answer that a model is told at once.
 const MAX_FAULTS: usize = 5;
@@ -32,6 +35,9 @@ impl AnswerShape {
             ResponseFormat::JsonSchema { json_schema } => {
                 // Some clients give the bare schema instead of the object around it.
                 let schema = json_schema.get("schema").unwrap_or(json_schema);
+                if let Some(fault) = schema_cost::fault(schema) {
+                    return Err(BadSchema(fault));
+                }
                 let validator = jsonschema::options()
                     .with_pattern_options(PatternOptions::regex())
                     .build(schema)
@@ -61,6 +67,9 @@ impl AnswerShape {
         match &self.schema {
             None if value.is_object() => Ok(bare.to_owned()),
             None => Err("it is not a JSON object".to_owned()),
+            Some((schema, _)) if schema_cost::is_too_much(schema, &value) => {
+                Err("it is too deep to be checked by its schema".to_owned())
+            }
             Some((_, validator)) => {
                 let fault =
                     |error: jsonschema::ValidationError<'_>| short(&format!("{}: {error}", error.instance_path()));
@@ -142,5 +151,23 @@ mod tests {
         {
             assert!(AnswerShape::of(&format(bad.clone())).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_schema_that_multiplies_is_refused_before_it_is_used() {
+        let each = |number: usize| {
+            let next = json!({"$ref": format!("#/$defs/d{}", number + 1)});
+            (format!("d{number}"), json!({"anyOf": [next.clone(), next]}))
+        };
+        let mut parts: serde_json::Map<String, Value> = (0..40).map(each).collect();
+        parts.insert("d40".to_owned(), json!({"type": "string"}));
+        let schema = json!({"$defs": parts, "$ref": "#/$defs/d0"});
+        let format = ResponseFormat::JsonSchema { json_schema: json!({"name": "n", "schema": schema}) };
+        assert!(AnswerShape::of(&format).unwrap_err().0.contains("multiply"));
+        let twice = of_schema(json!({"anyOf": [{"additionalProperties": {"$ref": "#"}}, {"items": {"$ref": "#"}},
+                                               {"patternProperties": {"a": {"$ref": "#"}}}, {"type": "string"}]}));
+        let deep = "{\"a\":".repeat(60) + "1" + &"}".repeat(60);
+        assert!(twice.check(&deep).unwrap_err().contains("too deep"));
+        assert!(twice.check("{\"a\": \"b\"}").is_ok());
     }
 }

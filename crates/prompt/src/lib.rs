@@ -22,6 +22,7 @@ pub mod modes;
 pub mod overlay;
 pub mod packaging;
 pub mod rule_text;
+mod schema_cost;
 pub mod summary;
 pub mod system;
 pub mod time;
