@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use domain::block::HUMAN;
 use domain::seams::tool_executor::ArchivalChange;
 use domain::{
     AgentType, Block, Memory, MemoryChange, Message, MessageId, Run, RunStatus, SessionRequest, Step, StepStatus,
@@ -215,8 +216,13 @@ fn memory_changes(
     changes.extend(changed.map(|block| Change::UpdateBlock { block: Box::new(block), editor }));
     for block in made {
         let id = block.id;
+        // What is about the person who speaks is theirs, also where it is made anew.
+        let person = input.identity.filter(|_| block.label.as_str() == HUMAN);
         changes.push(Change::InsertBlock { block: Box::new(block), editor });
-        changes.push(Change::AttachBlock { agent, block: id });
+        changes.push(match person {
+            Some(identity) => Change::AttachPersonBlock { agent, identity, block: id },
+            None => Change::AttachBlock { agent, block: id },
+        });
     }
     changes
 }

@@ -9,6 +9,8 @@ use jiff::Timestamp;
 
 use crate::ids::{BlockId, OrganizationId, UserId};
 
+/// The label of the block about the person who speaks.
+pub const HUMAN: &str = "human";
 /// Characters that a block may hold unless its creator says otherwise.
 pub const DEFAULT_BLOCK_LIMIT: u32 = 20_000;
 /// The largest limit that a block may be given.

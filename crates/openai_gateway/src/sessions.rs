@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use domain::block::BlockDraft;
+use domain::block::{BlockDraft, HUMAN};
 use domain::identity::IdentityType;
 use domain::{
     Actor, Agent, AgentId, Block, BlockId, Conversation, ConversationId, Digest, Identity, IdentityId, Label, Session,
@@ -20,8 +20,6 @@ use storage::{BlockEditor, Change, Commit, Store, StoreError};
 use crate::error::ApiError;
 use crate::session_name::{Person, SessionName};
 
-/// The label of the block about the person who speaks.
-const HUMAN: &str = "human";
 /// How often a session is looked for again where others make the same one at the same time.
 const MAX_TRIES: u32 = 5;
 

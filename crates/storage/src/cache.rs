@@ -112,7 +112,7 @@ impl Cache {
             agent: shared.agent.clone(),
             conversation,
             identity: own.identity,
-            memory: own.blocks.shown_with(&shared.memory),
+            memory: own.blocks.shown_with(&shared.memory, own.identity),
             tools: shared.tools.clone(),
             context: own.context.clone(),
             message_count: shared.message_count,

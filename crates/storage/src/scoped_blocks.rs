@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use domain::block::HUMAN;
 use domain::{AgentId, Block, BlockId, ConversationId, IdentityId, Memory, OrganizationId};
 
 use crate::apply::Scope;
@@ -22,12 +23,16 @@ pub(crate) struct ScopedBlocks {
 }
 
 impl ScopedBlocks {
-    /// All that the conversation is shown.
-    pub(crate) fn shown_with(&self, agent: &Memory) -> Memory {
-        if self.person.is_empty() && self.conversation.is_empty() {
+    /// All that the conversation of `person` is shown. The agent's own block about somebody is about somebody else, so
+    /// a person never sees it, not even where their own block is gone or has another label now.
+    pub(crate) fn shown_with(&self, agent: &Memory, person: Option<IdentityId>) -> Memory {
+        if self.person.is_empty() && self.conversation.is_empty() && person.is_none() {
             return agent.clone();
         }
-        let mut shown = agent.blocks().to_vec();
+        let is_hidden = |block: &Block| person.is_some() && block.label.as_str() == HUMAN;
+        let own_human = self.person.iter().chain(&self.conversation).find(|own| is_hidden(own));
+        let seen = agent.blocks().iter().filter(|block| own_human.is_some() || !is_hidden(block));
+        let mut shown: Vec<Arc<Block>> = seen.cloned().collect();
         for own in self.person.iter().chain(&self.conversation) {
             match shown.iter_mut().find(|block| block.label == own.label) {
                 Some(place) => *place = own.clone(),

@@ -58,7 +58,7 @@ fn load(db: &Db, owner: OrganizationId, agent: AgentId, id: ConversationId) -> R
         agent: shared,
         conversation: id,
         identity: conversation.identity,
-        memory: own.shown_with(&memory),
+        memory: own.shown_with(&memory, conversation.identity),
         tools: tools::of_agent(db, owner, agent)?.into(),
         context: Arc::new(conversations::load_context(db, owner, id)?),
         message_count: message_count(db, owner, agent)?,

@@ -108,6 +108,37 @@ async fn an_agent_of_the_first_generation_keeps_people_apart_too() -> Result<()>
     Ok(())
 }
 
+/// What an agent knows of its owner stands behind each person's own block, and does not come out when that goes.
+#[tokio::test]
+async fn a_person_without_a_block_is_not_shown_the_owners() -> Result<()> {
+    let (_server, client, vendor) = house("").await?;
+    let blocks = json!([{"label": "human", "value": "owner-told-this"}, {"label": "persona", "value": "Kind."}]);
+    let agent = json!({"name": "eva", "model": VENDOR_MODEL, "memory_blocks": blocks, "tools": ["memory"]});
+    client.post("/v1/agents/", &agent).await?.ok()?;
+    let delete = json!({"command": "delete", "path": "/memories/human"});
+    let rename = json!({"command": "rename", "old_path": "/memories/human", "new_path": "/memories/me"});
+    for (person, command) in [("alice", delete), ("bob", rename)] {
+        for text in [format!("Forget. [[tool:memory {command}]][[say:gone]]"), "And now?".to_owned()] {
+            say(&client, ("eva", By::User, person), &text).await?;
+        }
+        ensure!(texts(&last_request(&vendor)?, "system").join(" ").contains("Kind."));
+        let done = vendor.requests().iter().flat_map(|request| texts(&request.body, "tool")).collect::<Vec<_>>();
+        ensure!(done.iter().any(|text| text.contains("uccess") || text.contains("OK")), "{done:?}");
+    }
+    // A block that is made anew is the person's own again.
+    let create = json!({"command": "create", "path": "/memories/human", "file_text": "alice-told-this"});
+    for (person, text) in
+        [("alice", format!("Keep. [[tool:memory {create}]][[say:kept]]")), ("alice", "So?".to_owned())]
+    {
+        say(&client, ("eva", By::User, person), &text).await?;
+    }
+    ensure!(texts(&last_request(&vendor)?, "system").join(" ").contains("alice-told-this"));
+    say(&client, ("eva", By::User, "bob"), "And I?").await?;
+    ensure!(!last_request(&vendor)?.to_string().contains("alice-told-this"));
+    ensure!(vendor.requests().iter().all(|request| !request.body.to_string().contains("owner-told-this")));
+    Ok(())
+}
+
 /// Archives and the agent's other blocks belong to the agent: whatever it writes there, everybody who talks to it may
 /// be told. That is the line that docs/gateway.md draws, and this test holds it.
 #[tokio::test]
