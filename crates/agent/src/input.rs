@@ -52,6 +52,8 @@ pub struct RequestMark {
     pub text: Option<Digest>,
     pub body: Option<Digest>,
     pub idempotency: Option<Digest>,
+    /// Whether it may be of another chat of the same session than the request before it.
+    pub apart: bool,
 }
 
 /// What becomes of the context before the model is asked. All of it is stored with the first step, or not at all.

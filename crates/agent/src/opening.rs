@@ -110,6 +110,7 @@ fn past_requests(input: &RunInput, messages: &[Arc<Message>], at: Timestamp) -> 
         run: None,
         body: None,
         idempotency: None,
+        apart: false,
         created_at: at,
     })
     .collect()
@@ -125,6 +126,7 @@ pub(crate) fn requests(input: &RunInput, given: &[Arc<Message>], at: Timestamp) 
         run: None,
         body: None,
         idempotency: None,
+        apart: false,
         created_at: at,
     };
     let newest = given.len().saturating_sub(1);
@@ -139,5 +141,8 @@ pub(crate) fn requests(input: &RunInput, given: &[Arc<Message>], at: Timestamp) 
         idempotency: mark.idempotency,
         ..row(first, mark.text)
     }));
+    if let Some(first) = rows.first_mut() {
+        first.apart = mark.apart;
+    }
     rows
 }

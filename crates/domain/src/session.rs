@@ -65,5 +65,7 @@ pub struct SessionRequest {
     pub body: Option<Digest>,
     /// Digest of the API key's id and the client's `Idempotency-Key`; unique for the organisation.
     pub idempotency: Option<Digest>,
+    /// Whether it may be of another chat of the same session than the request before it.
+    pub apart: bool,
     pub created_at: Timestamp,
 }

@@ -158,7 +158,7 @@ impl Ask {
         let mut opening = Opening::default();
         let place = self.place(delta, &known);
         match place {
-            Place::New { .. } => {}
+            Place::New { .. } | Place::Apart => {}
             Place::Rewind { to } => opening.rewind = known.get(to).map(|known| known.message),
             Place::Unseen => {
                 // A client that names its chats brings a chat from elsewhere. One that does not has put examples
@@ -185,6 +185,7 @@ impl Ask {
             text: delta.newest.map(digest_of),
             body: Some(self.repeatable.body),
             idempotency: self.repeatable.idempotency,
+            apart: self.may_be_apart(delta, place),
         });
         Ok(Decided { opening, bridge })
     }
@@ -215,7 +216,9 @@ impl Ask {
                 let chat = if self.name.is_explicit() {
                     Chat::Named
                 } else {
-                    Chat::Nameless { examples: known.iter().take_while(|known| known.was_brought).count() }
+                    let examples = known.iter().take_while(|known| known.was_brought).count();
+                    let apart = known.iter().rposition(|known| known.is_apart).unwrap_or_default();
+                    Chat::Nameless { settled: examples.max(apart) }
                 };
                 match place(&texts, &delta.earlier(), chat) {
                     Place::Rewind { .. } if !self.door.config.follow_edits => Place::New { unheard: 0 },
@@ -223,6 +226,16 @@ impl Ask {
                 }
             }
         }
+    }
+
+    /// Whether the request may be of another chat than the one before it. A chat that has a name is alone.
+    fn may_be_apart(&self, delta: &Delta<'_>, place: Place) -> bool {
+        let follows = match place {
+            Place::New { unheard } => delta.has_answers() && unheard < delta.earlier().len(),
+            Place::Rewind { .. } | Place::Unseen => true,
+            Place::Apart => false,
+        };
+        delta.newest.is_some() && !follows && !self.name.is_explicit()
     }
 
     fn run(self, floor: Floor, open: OpenSession, decided: Decided) -> Result<(Source, Teller), ApiError> {
@@ -260,12 +273,18 @@ struct Known {
     message: MessageId,
     /// It came with a history, or before the newest message of its request.
     was_brought: bool,
+    is_apart: bool,
 }
 
 impl Known {
     /// The user's message that a request was; None where it brought only results of tools.
     fn of(request: &SessionRequest) -> Option<Self> {
-        Some(Self { text: request.text?, message: request.message, was_brought: request.run.is_none() })
+        Some(Self {
+            text: request.text?,
+            message: request.message,
+            was_brought: request.run.is_none(),
+            is_apart: request.apart,
+        })
     }
 }
 
@@ -278,7 +297,7 @@ fn unheard<'a>(delta: &Delta<'a>, known: &[Known], place: Place) -> Vec<&'a Clie
             return delta.said.iter().filter(is_new).copied().collect();
         }
         Place::New { unheard } => unheard,
-        Place::Rewind { .. } => 0,
+        Place::Rewind { .. } | Place::Apart => 0,
         Place::Unseen => delta.said.len(),
     };
     delta.said[delta.said.len().saturating_sub(count)..].to_vec()

@@ -21,6 +21,8 @@ pub(crate) enum Place {
     /// The session has a user message there already: the context goes back to just before the one at `to`, counted
     /// from 0.
     Rewind { to: usize },
+    /// It goes on, and may be of another chat of the same session.
+    Apart,
     /// The history is another's: the session knows nothing yet.
     Unseen,
 }
@@ -31,8 +33,9 @@ pub(crate) enum Chat {
     /// The client names its chat by an id of its own, so that it alone speaks in this session and sends its history
     /// from the start.
     Named,
-    /// Several chats may share the session. So many of its first messages are examples, which every chat may begin with.
-    Nameless { examples: usize },
+    /// Several chats may share the session. So many of its first messages are never gone back to: examples, which every
+    /// chat may begin with, and all up to the last one with which another chat may have begun or gone on.
+    Nameless { settled: usize },
 }
 
 /// Finds the place. `known` are the session's user messages in order, without those that were superseded; `brought` are
@@ -40,7 +43,8 @@ pub(crate) enum Chat {
 ///
 /// 1. Nothing known, something brought: unseen.
 /// 2. Nothing brought: the newest is the chat's first. In a chat with an id that is the session's first too; elsewhere
-///    it may be another chat of the same session, and so may be one that brings nothing but the session's examples.
+///    it may be another chat of the same session, and so may be one that brings nothing but the session's examples or
+///    what stands before another chat's messages: going back would take those along.
 /// 3. In a chat with an id, a history that is how the session begins stands where it ends.
 /// 4. Otherwise its end is laid at every place that holds its last message, and at the session's end after leaving out
 ///    messages that the session may not have (their requests failed). The longest unbroken stretch backwards wins, then
@@ -66,7 +70,7 @@ pub(crate) fn place<D: PartialEq>(known: &[D], brought: &[D], chat: Chat) -> Pla
         (1..recent.len()).filter_map(|end| score(&recent[..end], brought).map(|score| (score, first + end))).max();
     match (on, back) {
         (on, Some((score, to))) if on.is_none_or(|(other, _)| other < score) => match chat {
-            Chat::Nameless { examples } if to <= examples => Place::New { unheard: 0 },
+            Chat::Nameless { settled } if to <= settled => Place::Apart,
             Chat::Named | Chat::Nameless { .. } => Place::Rewind { to },
         },
         (Some((_, Reverse(unheard))), _) => Place::New { unheard },
@@ -92,7 +96,7 @@ mod tests {
 
     /// Messages are words; their order is that of the chat.
     fn check(known: &str, brought: &str, explicit: bool, expected: Place) {
-        check_in(known, brought, if explicit { Chat::Named } else { Chat::Nameless { examples: 0 } }, expected);
+        check_in(known, brought, if explicit { Chat::Named } else { Chat::Nameless { settled: 0 } }, expected);
     }
 
     fn check_in(known: &str, brought: &str, chat: Chat, expected: Place) {
@@ -185,28 +189,34 @@ mod tests {
 
     #[test]
     fn a_chat_that_begins_with_the_sessions_examples_sets_nothing_aside() {
-        let chat = Chat::Nameless { examples: 2 };
-        check_in("e1 e2 a b", "e1 e2", chat, ON);
-        check_in("e1 e2 a b", "e2", chat, ON);
+        let chat = Chat::Nameless { settled: 2 };
+        check_in("e1 e2 a b", "e1 e2", chat, Place::Apart);
+        check_in("e1 e2 a b", "e2", chat, Place::Apart);
         check_in("e1 e2 a b c", "e1 e2 a", chat, Place::Rewind { to: 3 });
         check_in("e1 e2 a b", "e1 e2 a b", chat, ON);
-        check_in("e1 files a b", "e1 c files", Chat::Nameless { examples: 2 }, ON);
+        check_in("e1 files a b", "e1 c files", Chat::Nameless { settled: 2 }, ON);
     }
 
     #[test]
     fn several_chats_share_a_session() {
-        // Chat one said a b, chat two said c d; chat one goes on, then chat two.
-        check("a b c d", "c d", false, ON);
-        check("a b c d", "a b", false, Place::Rewind { to: 2 });
+        // Chat one said a b, chat two said c d; chat two goes on, then chat one.
+        let chat = Chat::Nameless { settled: 2 };
+        check_in("a b c d", "c d", chat, ON);
+        check_in("a b c d", "a b", chat, Place::Apart);
+        check_in("a b c d", "a", chat, Place::Apart);
+        // Its own last message can be said again.
+        check_in("a b c d", "c", chat, Place::Rewind { to: 3 });
+        // Chat one went on with e, so that is not chat two's to take back.
+        check_in("a b c d e", "c d", Chat::Nameless { settled: 4 }, Place::Apart);
     }
 
     #[test]
     fn the_work_is_bounded() {
         let known = vec![7_u8; 50_000];
         let brought = vec![7_u8; 40_000];
-        assert_eq!(place(&known, &brought, Chat::Nameless { examples: 0 }), ON);
+        assert_eq!(place(&known, &brought, Chat::Nameless { settled: 0 }), ON);
         assert_eq!(place(&known, &brought, Chat::Named), Place::Rewind { to: 40_000 });
-        let nameless = Chat::Nameless { examples: 0 };
+        let nameless = Chat::Nameless { settled: 0 };
         let mut long: Vec<u32> = (0..20_000).collect();
         assert_eq!(place(&long, &[19_000], nameless), Place::Rewind { to: 19_001 });
         // What is further back than is looked at is not found, so it goes on.

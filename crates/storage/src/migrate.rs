@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0004_upkeep.sql"),
     include_str!("../migrations/0005_sessions.sql"),
     include_str!("../migrations/0006_api_keys.sql"),
+    include_str!("../migrations/0007_chats.sql"),
 ];
 
 /// Runs what is missing, and refuses a file that a newer program has written.

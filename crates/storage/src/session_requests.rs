@@ -15,7 +15,7 @@ const MAX_TRANSCRIPT: u32 = 10_000;
 
 macro_rules! request_columns {
     () => {
-        "r.conversation_id, r.message_id, r.text_digest, r.run_id, r.body_digest, r.idempotency, r.created_at"
+        "r.conversation_id, r.message_id, r.text_digest, r.run_id, r.body_digest, r.idempotency, r.apart, r.created_at"
     };
 }
 
@@ -84,6 +84,7 @@ fn read(row: &mut Columns<'_>) -> Result<SessionRequest, StoreError> {
         run: row.optional_id()?,
         body: row.optional_digest()?,
         idempotency: row.optional_digest()?,
+        apart: row.get()?,
         created_at: row.time()?,
     })
 }
@@ -94,8 +95,8 @@ pub(crate) fn insert(scope: &Scope<'_>, request: &SessionRequest) -> Result<(), 
     const FREE_KEY: &str = "update session_request set idempotency = null where organization_id = $1 \
                             and idempotency = $2 and body_digest = $3";
     const SQL: &str = "insert into session_request (organization_id, conversation_id, message_id, text_digest, \
-                       run_id, body_digest, idempotency, superseded, created_at) \
-                       select $1, $2, $3, $4, $5, $6, $7, m.standing = 'superseded', $8 from message m \
+                       run_id, body_digest, idempotency, apart, superseded, created_at) \
+                       select $1, $2, $3, $4, $5, $6, $7, $8, m.standing = 'superseded', $9 from message m \
                        where m.id = $3 and m.conversation_id = $2 and m.organization_id = $1";
     if let (Some(key), Some(body)) = (&request.idempotency, &request.body) {
         scope.db.execute(FREE_KEY, params![scope.owner_bytes(), key.as_bytes(), body.as_bytes()])?;
@@ -110,6 +111,7 @@ pub(crate) fn insert(scope: &Scope<'_>, request: &SessionRequest) -> Result<(), 
             request.run.as_ref().map(RunId::as_bytes),
             request.body.as_ref().map(Digest::as_bytes),
             request.idempotency.as_ref().map(Digest::as_bytes),
+            request.apart,
             micros(request.created_at),
         ],
     );

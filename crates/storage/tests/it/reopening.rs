@@ -25,7 +25,7 @@ async fn everything_is_there_after_a_restart() {
     assert_eq!(format!("{after:?}"), format!("{before:?}"));
     assert_eq!((after.context.len(), after.memory.blocks().len(), after.tools.len()), (2, 1, 1));
     let report = again.check().await.unwrap();
-    assert_eq!((report.problems.len(), report.agents, report.messages, report.schema_version), (0, 1, 2, 6));
+    assert_eq!((report.problems.len(), report.agents, report.messages, report.schema_version), (0, 1, 2, 7));
 }
 
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn a_file_of_a_newer_program_is_refused_untouched() {
     house.raw().pragma_update(None, "user_version", 99).unwrap();
     let error = Store::open(&house.config, at(0)).err().unwrap().to_string();
     expect_test::expect![
-        "the database has schema version 99 and this program knows versions up to 6: use a newer program"
+        "the database has schema version 99 and this program knows versions up to 7: use a newer program"
     ]
     .assert_eq(&error);
     let version: i64 = house.raw().pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::{CHAT, ask, ask_under, chat, content, house, last_request, texts};
+use super::{CHAT, ask, ask_after, ask_under, chat, content, house, last_request, texts};
 
 #[tokio::test]
 async fn a_session_remembers_what_was_said_in_it_and_others_do_not() -> Result<()> {
@@ -13,6 +13,31 @@ async fn a_session_remembers_what_was_said_in_it_and_others_do_not() -> Result<(
     ensure!(!last_request(&vendor)?.to_string().contains("heron"));
     chat(&client, "one", &ask("And now?")).await?.ok()?;
     ensure!(texts(&last_request(&vendor)?, "user") == ["The word is heron.", "And now?"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn chats_without_a_name_take_nothing_back_from_each_other() -> Result<()> {
+    let (_server, client, vendor) = house("").await?;
+    let send = async |past: &[(&str, &str)], text: &str| client.post(CHAT, &ask_after(past, text)).await?.ok();
+    send(&[], "My cat is Tom. [[say:Nice.]]").await?;
+    let one = [("My cat is Tom. [[say:Nice.]]", "Nice.")];
+    send(&[], "My boat is Ida. [[say:Fine.]]").await?;
+    let two = [("My boat is Ida. [[say:Fine.]]", "Fine.")];
+    send(&two, "She is blue. [[say:Lovely.]]").await?;
+    // The first chat goes on, and then the second: each shows a history that the other's turns are not in.
+    send(&one, "He is grey. [[say:I see.]]").await?;
+    let two = [two[0], ("She is blue. [[say:Lovely.]]", "Lovely.")];
+    send(&two, "She is old. [[say:Oh.]]").await?;
+    let request = last_request(&vendor)?;
+    ensure!(texts(&request, "user").len() == 5, "{:?}", texts(&request, "user"));
+    ensure!(texts(&request, "assistant") == ["Nice.", "Fine.", "Lovely.", "I see."], "{request}");
+    // What a chat said last it can say again.
+    let two = [two[0], two[1], ("She is old. [[say:Oh.]]", "Oh.")];
+    for text in ["And small. [[say:A.]]", "And small. [[say:B.]]"] {
+        send(&two, text).await?;
+        ensure!(texts(&last_request(&vendor)?, "user").len() == 6, "{:?}", last_request(&vendor)?);
+    }
     Ok(())
 }
 
