@@ -24,6 +24,7 @@ use crate::cors::Cors;
 use crate::data_dir::{OwnedDirectory, reachable};
 use crate::door::OpenDoors;
 use crate::listen::Listener;
+use crate::reading_client::ReadingClient;
 use crate::router::{Counts, Entrance, behind, doors};
 use crate::wiring::House;
 
@@ -192,7 +193,7 @@ async fn answer(stream: TcpStream, router: Router, background: Background, _plac
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(ReadingClient::new(stream)), TowerToHyperService::new(router));
     let mut connection = pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

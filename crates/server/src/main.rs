@@ -23,6 +23,7 @@ mod listen;
 mod logging;
 mod metrics;
 mod open_call;
+mod reading_client;
 mod request_body;
 mod router;
 mod secret;
