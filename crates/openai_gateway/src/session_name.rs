@@ -131,7 +131,13 @@ pub(crate) fn scope(key: Option<ApiKeyId>) -> String {
 
 /// A header's text, trimmed; None if it is missing or empty.
 pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, ApiError> {
-    let Some(value) = headers.get(name) else { return Ok(None) };
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    // Two proxies, or a client and its proxy, may each have set one, and nobody knows whose counts.
+    if values.any(|other| other != value) {
+        let text = format!("The header `{name}` is there more than once, with different values.");
+        return Err(ApiError::invalid(text, None, Some("invalid_header")));
+    }
     match value.to_str().map(str::trim) {
         Ok("") => Ok(None),
         Ok(text) if text.len() <= MAX_NAME => Ok(Some(text)),
@@ -190,6 +196,20 @@ fn cut(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_header_that_says_two_things_is_refused() {
+        let check = |values: &[&str], expected: Option<Option<&str>>| {
+            let mut headers = HeaderMap::new();
+            values.iter().for_each(|value| drop(headers.append(PERSON_HEADER, value.parse().unwrap())));
+            assert_eq!(header(&headers, PERSON_HEADER).ok(), expected, "{values:?}");
+        };
+        check(&[], Some(None));
+        check(&["a"], Some(Some("a")));
+        check(&["a", "a"], Some(Some("a")));
+        check(&["a", "b"], None);
+        check(&["", "b"], None);
+    }
 
     #[test]
     fn a_persons_name_is_shown_as_they_write_it() {
