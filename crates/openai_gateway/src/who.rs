@@ -78,7 +78,9 @@ impl OpenAiGateway {
         match self.listed(actor, caller).await {
             Ok(listed) => {
                 let names: Vec<String> = listed.into_iter().take(LISTED as usize).map(|(name, _)| name).collect();
-                ApiError::unknown_model(model, alias.map(|alias| alias.agent.as_str()), &names)
+                // Whoever may use certain agents only is not told of others, so neither what an alias stands for.
+                let stands_for = alias.filter(|_| caller.agents.is_none()).map(|alias| alias.agent.as_str());
+                ApiError::unknown_model(model, stands_for, &names)
             }
             Err(error) => error,
         }

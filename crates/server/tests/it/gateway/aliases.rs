@@ -1,10 +1,11 @@
 //! What an alias decides: how the agent answers, what of its reasoning is shown, and whether doubled escapes are undone.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use testkit::Client;
 
-use super::{CHAT, content, house, last_request, texts};
+use super::{CHAT, ask, content, house, last_request, texts};
+use crate::house::{VENDOR_MODEL, create_agent};
 
 /// The words of `text` asked of an alias in the chat `s`.
 fn ask_as(alias: &str, text: &str) -> Value {
@@ -102,5 +103,28 @@ async fn doubled_escapes_are_undone_where_the_operator_says_and_nowhere_else() -
     let watched = streamed(&client, &ask_as("watched", &format!("[[say:{table}]]")), "content").await?;
     ensure!(watched.starts_with(r"| a | b |\n|---|---|\n| 1") && watched.ends_with("`a\\n`."), "{watched}");
     ensure!(watched.contains('\n'), "{watched}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_limited_key_is_not_told_what_an_alias_stands_for() -> Result<()> {
+    let (server, client, _vendor) = house(
+        "[[alias]]\nname = \"gpt-4o\"\nagent = \"hidden-agent\"\n[[alias]]\nname = \"o3\"\nagent = \"gone-agent\"\n",
+    )
+    .await?;
+    create_agent(&client, "hidden-agent", VENDOR_MODEL).await?;
+    let made = crate::terminal::answer(&server, &["keys", "create", "x", "--agent", "ada"])?;
+    let key = made.split_whitespace().find(|word| word.starts_with("lib-")).context("a key is shown")?;
+    let limited = server.client()?.with_header("authorization", &format!("Bearer {key}"))?;
+    for alias in ["gpt-4o", "o3"] {
+        let mut body = ask("hi");
+        body["model"] = json!(alias);
+        let reply = limited.post(CHAT, &body).await?;
+        ensure!(reply.status == 404 && !reply.text().contains("-agent"), "{}", reply.text());
+    }
+    // Whoever may use all agents is told what to mend.
+    let mut body = ask("hi");
+    body["model"] = json!("o3");
+    ensure!(client.post(CHAT, &body).await?.text().contains("gone-agent"));
     Ok(())
 }
