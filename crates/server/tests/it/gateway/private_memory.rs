@@ -125,6 +125,8 @@ async fn a_person_without_a_block_is_not_shown_the_owners() -> Result<()> {
         let done = vendor.requests().iter().flat_map(|request| texts(&request.body, "tool")).collect::<Vec<_>>();
         ensure!(done.iter().any(|text| text.contains("uccess") || text.contains("OK")), "{done:?}");
     }
+    let told = |word: &str| vendor.requests().iter().any(|request| request.body.to_string().contains(word));
+    ensure!(!told("owner-told-this"), "a person was shown the owner's block");
     // A block that is made anew is the person's own again.
     let create = json!({"command": "create", "path": "/memories/human", "file_text": "alice-told-this"});
     for (person, text) in
@@ -135,7 +137,7 @@ async fn a_person_without_a_block_is_not_shown_the_owners() -> Result<()> {
     ensure!(texts(&last_request(&vendor)?, "system").join(" ").contains("alice-told-this"));
     say(&client, ("eva", By::User, "bob"), "And I?").await?;
     ensure!(!last_request(&vendor)?.to_string().contains("alice-told-this"));
-    ensure!(vendor.requests().iter().all(|request| !request.body.to_string().contains("owner-told-this")));
+    ensure!(!told("owner-told-this"));
     Ok(())
 }
 
