@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::seams::chat_model::{ModelError, ModelRequest};
-use domain::{AgentSnapshot, CompactionSettings, ContentPart, Message, MessageId, Role, Timestamp, Usage};
+use domain::{AgentSnapshot, CompactionSettings, ContentPart, Message, MessageId, Role, Standing, Timestamp, Usage};
 use prompt::budget::Budget;
 use prompt::compaction::{Cut, CutGoal, Notes, notes_of, plan_cut};
 use prompt::history::HistoryOptions;
@@ -245,7 +245,10 @@ impl Compactor<'_> {
     async fn missed(&self, snapshot: &AgentSnapshot, count: usize) -> Result<Vec<Arc<Message>>, StoreError> {
         let shown: HashSet<MessageId> = snapshot.context.iter().map(|message| message.id).collect();
         let counts = |message: &Arc<Message>| {
-            !shown.contains(&message.id) && message.role != Role::System && packaging::read_alert(message).is_none()
+            !shown.contains(&message.id)
+                && message.standing != Standing::Superseded
+                && message.role != Role::System
+                && packaging::read_alert(message).is_none()
         };
         let wanted = count.min(MAX_MISSED);
         let mut missed: Vec<Arc<Message>> = Vec::new();
@@ -282,7 +285,7 @@ impl Compactor<'_> {
             otid: None,
             run: None,
             step: None,
-            standing: domain::Standing::Kept,
+            standing: Standing::Kept,
             created_at: at,
         })
     }
