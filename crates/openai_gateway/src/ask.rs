@@ -175,11 +175,12 @@ impl Ask {
         }
         let unheard = unheard(delta, &known, place);
         opening.messages = unheard.iter().chain(&delta.newest).map(|message| spoken(message)).collect();
+        let context = before(&snapshot.context, opening.rewind);
         let waiting = match opening.history.last() {
             Some(_) => delta::waiting(&opening.history),
-            None => waiting_calls(before(&snapshot.context, opening.rewind)),
+            None => waiting_calls(context),
         };
-        opening.returns = delta.returns(&waiting, &bridge)?;
+        opening.returns = delta.returns(&waiting, context, &bridge)?;
         opening.mark = Some(RequestMark {
             said: unheard.iter().map(|message| digest_of(message)).collect(),
             text: delta.newest.map(digest_of),

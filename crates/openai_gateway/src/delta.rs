@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use dispatch::request::{ClientReturn, PastMessage};
-use domain::{ContentPart, Digest, Role, Standing, ToolCall, ToolReturn, ToolStatus};
+use domain::{ContentPart, Digest, Message, Role, Standing, ToolCall, ToolReturn, ToolStatus};
 
 use crate::error::ApiError;
 use crate::tool_bridge::Bridge;
@@ -94,8 +94,14 @@ impl<'a> Delta<'a> {
         taken.messages
     }
 
-    /// The results as returns of the calls that wait, or what is wrong with them.
-    pub(crate) fn returns(&self, waiting: &[&ToolCall], bridge: &Bridge) -> Result<Vec<ClientReturn>, ApiError> {
+    /// The results as returns of the calls that wait, or what is wrong with them. A client that did not get the answer
+    /// to its results sends them again before what its user says next: those in `context` are let pass then.
+    pub(crate) fn returns(
+        &self,
+        waiting: &[&ToolCall],
+        context: &[Arc<Message>],
+        bridge: &Bridge,
+    ) -> Result<Vec<ClientReturn>, ApiError> {
         let mut returns: Vec<ClientReturn> = Vec::with_capacity(self.results.len());
         let (mut unknown, mut repeated) = (Vec::new(), Vec::new());
         for (of, text) in &self.results {
@@ -107,7 +113,13 @@ impl<'a> Delta<'a> {
             let named = match of {
                 ResultOf::Call(name) | ResultOf::Function(name) => *name,
             };
+            let is_known = |given: &ToolReturn| match of {
+                ResultOf::Call(id) => *given.call_id == **id || *given.call_id == *call_id(id),
+                ResultOf::Function(name) => *given.name == *bridge.offered(name),
+            };
             match waiting.iter().find(answers) {
+                None if self.newest.is_some()
+                    && context.iter().flat_map(|message| message.tool_returns.iter()).any(is_known) => {}
                 None => unknown.push(named),
                 Some(call) if returns.iter().any(|given| given.call_id == call.id) => repeated.push(named),
                 Some(call) => returns.push(ClientReturn {

@@ -396,3 +396,24 @@ async fn calls_of_a_chat_from_elsewhere_are_taken_over_and_may_still_wait() -> R
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn a_client_that_lost_the_answer_to_its_results_goes_on() -> Result<()> {
+    let (_server, client, vendor) = two_agents().await?;
+    for name in BOTH {
+        let called = called(&client, name, name).await?;
+        let results = vec![result(&id_of(&called, 0)?, "minus 5")];
+        let lost = whole_history(name, OSLO, &called, results.clone());
+        ensure!(content(&chat(&client, name, &lost).await?)? == "It is cold.");
+        // The client never saw that, so its history has the results right before what the user says next.
+        for text in ["And Rome? [[say:Warm.]]", "And Rome, really? [[say:Hot.]]"] {
+            let body = whole_history(name, OSLO, &called, results.iter().cloned().chain([user(text)]).collect());
+            chat(&client, name, &body).await?.ok()?;
+            let request = last_request(&vendor)?;
+            let seen = pairs(&request)?;
+            ensure!(seen.iter().filter(|(name, _)| name == "get_weather").count() == 1, "{seen:?}");
+            ensure!(texts(&request, "user").iter().filter(|text| text.contains("Rome")).count() == 1, "{request}");
+        }
+    }
+    Ok(())
+}
