@@ -59,6 +59,12 @@ impl ApiError {
     pub(crate) fn unknown_model(model: &str, stands_for: Option<&str>, known: &[String]) -> Self {
         let shown: String = model.chars().take(200).collect();
         let reason = match stands_for {
+            // Who gets here with a handle wants what is turned off, or what this key is not for.
+            None if model.contains('/') => {
+                "a model is an agent's name or id, and `provider/model` is not open here (`[gateway] pass_through` in \
+                 librarian.toml)"
+                    .to_owned()
+            }
             None => "a model is an agent's name or id".to_owned(),
             Some(agent) => format!("it is an alias of the agent `{agent}`, which does not exist"),
         };

@@ -18,4 +18,5 @@ pub use http::Timeouts;
 pub use openai_chat::{RawAnswer, RawBody, RawCall, RawError, RawEvents, RawModel};
 pub use registry::{
     EmbeddingEntry, LocalEndpoint, ModelEntry, ProviderState, ProviderStatus, Registry, ResolveError, lacks_reasoning,
+    usual_model,
 };

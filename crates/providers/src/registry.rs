@@ -231,6 +231,17 @@ impl Provider {
     }
 }
 
+/// The model of `offered` that would be taken where the operator named none: of the first provider in it, one that is
+/// well known, else its first.
+pub fn usual_model(offered: &[ModelHandle]) -> Option<&ModelHandle> {
+    let first = offered.first()?;
+    let profile = profile::named(first.provider());
+    let preferred = profile.map_or(&[][..], |profile| &profile.listing.preferred_models);
+    let known =
+        |name: &String| offered.iter().find(|handle| handle.provider() == first.provider() && handle.model() == name);
+    preferred.iter().find_map(known).or(Some(first))
+}
+
 impl Registry {
     /// Takes the endpoints. Nothing is asked yet.
     pub fn new(config: RegistryConfig) -> Result<Self, ConfigError> {

@@ -119,7 +119,7 @@ impl Config {
             data_dir,
             file,
             api_key,
-            allowed_hosts: server.allowed_hosts,
+            allowed_hosts: hosts(server.allowed_hosts)?,
             allowed_origins: origins(server.allowed_origins)?,
             model,
             providers: provider_configs(settings.providers, environment)?,
@@ -157,6 +157,19 @@ fn elsewhere(serve: &ServeFlags, server: &ServerSection, environment: Environmen
         ("[server] port", server.port.is_some()),
     ];
     given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
+}
+
+/// A name that no `Host` header can hold would be kept and never help.
+fn hosts(hosts: Vec<String>) -> anyhow::Result<Vec<String>> {
+    for host in &hosts {
+        let is_name = !host.contains(['/', '@', '*']) && host.parse::<http::uri::Authority>().is_ok();
+        ensure!(
+            is_name,
+            "[server] allowed_hosts has `{}`, which is no host: write its name alone, as memory.home.example",
+            host.escape_debug()
+        );
+    }
+    Ok(hosts)
 }
 
 fn origins(origins: Vec<String>) -> anyhow::Result<Vec<String>> {

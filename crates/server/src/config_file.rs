@@ -12,6 +12,15 @@ use serde::Deserialize;
 use crate::gateway_config::{AliasSection, GatewaySection, UnescapeSection};
 use crate::listen::ListenSection;
 
+/// What the parser calls numbers, and what they are to somebody who writes a file.
+const RUST_WORDS: [(&str, &str); 5] = [
+    ("expected u16", "expected a whole number from 0 to 65535"),
+    ("expected a nonzero u32", "expected a whole number of at least 1; leave it out for no limit"),
+    ("expected usize", "expected a whole number"),
+    ("expected u64", "expected a whole number"),
+    ("expected u32", "expected a whole number"),
+];
+
 /// Everything that the file may say.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -90,7 +99,8 @@ impl ConfigFile {
         toml::from_str(text).map_err(|error| {
             let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
             let place = line.map(|line| format!("line {line}: ")).unwrap_or_default();
-            anyhow!("{place}{}", error.message().replace('\n', " "))
+            let told = error.message().replace('\n', " ");
+            anyhow!("{place}{}", RUST_WORDS.iter().fold(told, |told, (word, meant)| told.replace(word, meant)))
         })
     }
 }
@@ -132,11 +142,16 @@ mod tests {
                 "line 1: unknown field `sevrer`, expected one of `server`, `model`, `providers`, `listen`, `limits`, `gateway`, `alias`, `unescape`"
             ],
         );
-        check("[server]\nport = 70000\n", &expect!["line 2: invalid value: integer `70000`, expected u16"]);
+        check(
+            "[server]\nport = 70000\n",
+            &expect!["line 2: invalid value: integer `70000`, expected a whole number from 0 to 65535"],
+        );
         check("[server]\napi_key = \"sk-very-secret\n", &expect![[r#"line 2: invalid basic string, expected `"`"#]]);
         check(
             "[limits]\nrequests_per_minute = 0\n",
-            &expect!["line 2: invalid value: integer `0`, expected a nonzero u32"],
+            &expect![
+                "line 2: invalid value: integer `0`, expected a whole number of at least 1; leave it out for no limit"
+            ],
         );
         check("[[providers]]\nname = \"x\"\n", &expect!["line 1: missing field `base_url`"]);
     }

@@ -132,6 +132,14 @@ fn pages_and_bodies_are_checked() {
     Case::new().file("[server]\nallowed_origins = [\"*\"]\n").check(&expect![
         "[server] allowed_origins has `*`, which is no origin: write scheme and host, as https://ui.home.example"
     ]);
+    let hosts = |host: &str| Case::new().file(&format!("[server]\nallowed_hosts = [\"{host}\"]\n")).load();
+    for host in ["http://a.example", "a.example/", "*.example", "*", ""] {
+        let told = hosts(host).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(told.contains(&format!("`{host}`, which is no host: write its name alone")), "{host}: {told}");
+    }
+    for host in ["a.example", "a.example:8283", "192.168.1.5", "[::1]"] {
+        assert!(hosts(host).is_ok(), "{host}");
+    }
     Case::new().file("[limits]\nbody_mib = 0\n").check(&expect!["[limits] body_mib must be 1 to 256, not 0"]);
     Case::new().file("[limits]\nbody_mib = 257\n").check(&expect!["[limits] body_mib must be 1 to 256, not 257"]);
     assert_eq!(Case::new().file("[limits]\nbody_mib = 32\n").load().unwrap().body_limit, 32 * MIB);

@@ -7,6 +7,7 @@ use domain::{Actor, AgentType, ModelHandle};
 use prompt::base_prompts::PromptKey;
 use prompt::block_descriptions::UNKNOWN_HUMAN;
 use prompt::librarian;
+use providers::ProviderState;
 use storage::AgentFilter;
 
 use crate::wiring::House;
@@ -70,16 +71,33 @@ async fn create(house: &House, wanted: Option<&ModelHandle>) -> anyhow::Result<F
         create_on(house, model.as_str()).await.map_err(|error| format!("{model} can't be used ({error})"))
     });
     let trouble = match made.await {
-        Ok(Ok(agent)) => return Ok(agent),
+        Ok(Ok(agent)) => match silent_provider(house) {
+            Some(trouble) if wanted.is_none() && agent.model == GUIDE => return Ok(on_guide(agent, &trouble)),
+            _ => return Ok(agent),
+        },
         Ok(Err(trouble)) => trouble,
         Err(_) => format!("the model's provider did not answer within {} s", PATIENCE.as_secs()),
     };
-    let mut agent = create_on(house, GUIDE).await?;
-    agent.warning = Some(format!(
+    Ok(on_guide(create_on(house, GUIDE).await?, &trouble))
+}
+
+/// The agent, with a word on why it is on the guide.
+fn on_guide(agent: FirstAgent, trouble: &str) -> FirstAgent {
+    let warning = format!(
         "{trouble}, so the agent {FIRST_AGENT} was made with {GUIDE}: change it with \
          `librarian agents set-model {FIRST_AGENT} PROVIDER/MODEL`"
-    ));
-    Ok(agent)
+    );
+    FirstAgent { warning: Some(warning), ..agent }
+}
+
+/// A provider that the operator named and that doesn't tell its models.
+fn silent_provider(house: &House) -> Option<String> {
+    house.models.providers().into_iter().find_map(|provider| match provider.state {
+        ProviderState::Failing { detail } if !provider.discovered => {
+            Some(format!("the provider {} ({}) doesn't tell its models ({detail})", provider.name, provider.base_url))
+        }
+        _ => None,
+    })
 }
 
 async fn create_on(house: &House, model: &str) -> Result<FirstAgent, AgentError> {

@@ -20,6 +20,7 @@ use http::{HeaderValue, Method, StatusCode, Uri};
 
 use crate::answer_headers;
 use crate::dialect::{Dialect, Refusal};
+use crate::door::Door;
 use crate::limits::{Admission, Limiter, Standings};
 use crate::metrics::{CallEnd, CallFigures, Metrics};
 
@@ -89,7 +90,8 @@ impl OpenCall {
     /// Counts the call under the limits of its key, or says why it came too early.
     pub(crate) fn admit(&mut self, key: Option<ApiKeyId>) -> Result<(), Refusal> {
         (self.is_known, self.key) = (true, key);
-        if self.door != Dialect::OpenAi {
+        // Health checks and figures answer in OpenAI's words where nothing else is open beside them. They are no work.
+        if Door::of_path(self.uri.path()) != Door::OpenAi {
             return Ok(());
         }
         match self.limiter.admit(key, self.arrived) {

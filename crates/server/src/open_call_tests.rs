@@ -20,7 +20,11 @@ impl House {
     }
 
     fn call(&self) -> Result<OpenCall, Refusal> {
-        let request = Request::post("/v1/chat/completions").body(Body::empty()).unwrap();
+        self.call_of("/v1/chat/completions")
+    }
+
+    fn call_of(&self, path: &str) -> Result<OpenCall, Refusal> {
+        let request = Request::post(path).body(Body::empty()).unwrap();
         let mut call = OpenCall::new(&self.metrics, &self.limiter, Dialect::OpenAi, &request);
         call.admit(None).map(|()| call)
     }
@@ -45,6 +49,16 @@ async fn a_whole_answer_gives_its_leave_back_at_once() {
     assert_eq!(answer.headers()["openai-version"], "2020-10-01");
     assert!(answer.headers()["x-request-id"].to_str().unwrap().starts_with("req-"));
     assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "hello");
+}
+
+#[test]
+fn an_operators_look_is_never_too_early() {
+    let house = House::new();
+    let _used_up = house.call().unwrap();
+    for path in ["/health", "/v1/health/", "/metrics", "/debug/sessions"] {
+        assert!(house.call_of(path).is_ok(), "{path}");
+    }
+    assert!(house.call_of("/v1/models").is_err());
 }
 
 #[tokio::test]

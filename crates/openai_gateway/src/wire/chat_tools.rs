@@ -151,6 +151,10 @@ fn array<'a>(fields: &'a Map<String, Value>, param: &'static str) -> Result<Opti
 fn tool(listed: &Value, index: usize) -> Result<RequestTool, ApiError> {
     match (listed.get("type").and_then(Value::as_str), listed.get("function")) {
         (Some("function") | None, Some(inner)) => function(inner, index, "tools"),
+        (Some("function") | None, None) => {
+            let text = format!("`tools[{index}]` has no `function`: that is where its name and parameters stand.");
+            Err(ApiError::invalid(text, Some("tools"), Some("missing_required_parameter")))
+        }
         (kind, _) => {
             let kind: String = kind.unwrap_or("nothing").chars().take(40).collect();
             let text = format!("`tools[{index}]` is of type `{kind}`; this server takes tools of type `function`.");

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use testkit::Client;
+use testkit::{Client, TestServer};
 
-use crate::house::{VENDOR_MODEL, alone, create_agent, say, with_vendor, words};
+use crate::house::{VENDOR_MODEL, alone, create_agent, say, setup, with_vendor, words};
 
 /// What the first agent says through OpenAI's door.
 async fn ask(client: &Client, text: &str) -> Result<String> {
@@ -36,16 +36,32 @@ async fn what_was_told_survives_a_restart_with_no_key_and_no_network() -> Result
     Ok(())
 }
 
-#[tokio::test]
-async fn the_printed_curl_line_works() -> Result<()> {
-    let (server, client) = alone().await?;
-    // The server answers before it has said all.
+/// All that the server says at its start. It answers before it has said it.
+async fn first_words(server: &TestServer) -> String {
     let mut printed = server.stdout();
     let deadline = Instant::now() + Duration::from_secs(10);
     while !printed.contains("\"Hello!\"") && Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(5)).await;
         printed = server.stdout();
     }
+    printed
+}
+
+#[tokio::test]
+async fn a_provider_that_is_silent_is_named_where_it_leaves_the_agent_to_the_guide() -> Result<()> {
+    let nobody = setup().env("OPENAI_API_KEY", "sk-x").env("OPENAI_BASE_URL", "http://127.0.0.1:1/v1");
+    let printed = first_words(&TestServer::start(nobody).await?).await;
+    let warning = printed.lines().find(|line| line.trim_start().starts_with("warning")).context(printed.clone())?;
+    ensure!(warning.contains("the provider openai") && warning.contains("set-model librarian"), "{warning}");
+    let alone = first_words(&alone().await?.0).await;
+    ensure!(!alone.contains("warning"), "{alone}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_printed_curl_line_works() -> Result<()> {
+    let (server, client) = alone().await?;
+    let printed = first_words(&server).await;
     let line = printed.lines().find(|line| line.trim_start().starts_with("curl ")).context(printed.clone())?;
     ensure!(line.contains(&format!("{}/v1/chat/completions", server.url())), "{line}");
     let body = line.split_once(" -d '").and_then(|(_, body)| body.strip_suffix('\'')).context("a body")?;

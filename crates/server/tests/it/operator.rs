@@ -48,7 +48,8 @@ fn number(reply: &HttpReply, header: &str) -> Result<u64> {
 
 #[tokio::test]
 async fn requests_are_limited_and_come_back() -> Result<()> {
-    let (_server, client, _vendor) = house("[limits]\nrequests_per_minute = 40\n", "info").await?;
+    let (_server, client, _vendor) =
+        house("[gateway]\ndebug_sessions = true\n[limits]\nrequests_per_minute = 40\n", "info").await?;
     let first = client.get("/v1/models").await?;
     ensure!(first.status == 200 && number(&first, "x-ratelimit-limit-requests")? == 40);
     ensure!(number(&first, "x-ratelimit-remaining-requests")? == 39);
@@ -66,6 +67,7 @@ async fn requests_are_limited_and_come_back() -> Result<()> {
     ensure!(refused.header("x-request-id").is_some() && refused.header("openai-version").is_some());
     // Other doors have no such limits.
     ensure!(client.get("/v1/agents/").await?.status == 200);
+    ensure!(client.get("/debug/sessions").await?.status == 200);
     // Whoever waits as told is let in.
     tokio::time::sleep(Duration::from_millis(millis)).await;
     let again = client.get("/v1/models").await?;

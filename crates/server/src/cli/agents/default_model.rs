@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use domain::ModelHandle;
+use providers::usual_model;
 
 use crate::cli::call::Call;
 use crate::cli::connection::Connection;
@@ -38,7 +39,8 @@ async fn preferred(config: &Config) -> anyhow::Result<Option<ModelHandle>> {
     Ok(tokio::time::timeout(PATIENCE, chosen).await.ok())
 }
 
-/// Our own choice if the owner has it or the operator named it, else the first real model that the owner has.
+/// Our own choice if the owner has it or the operator named it, else what the owner would choose of the models that it
+/// has: its provider's address and key may be in its environment only.
 fn best(config: &Config, preferred: Option<&ModelHandle>, offered: &[String]) -> String {
     let named = |handle: &ModelHandle| {
         config.providers.iter().any(|provider| {
@@ -47,8 +49,9 @@ fn best(config: &Config, preferred: Option<&ModelHandle>, offered: &[String]) ->
     };
     let ours = preferred.filter(|handle| handle.as_str() != GUIDE);
     let ours = ours.filter(|handle| named(handle) || offered.iter().any(|offer| offer == handle.as_str()));
-    let theirs = || offered.iter().find(|offer| *offer != GUIDE);
-    ours.map(ToString::to_string).or_else(|| theirs().cloned()).unwrap_or_else(|| GUIDE.to_owned())
+    let real = offered.iter().filter(|offer| *offer != GUIDE).filter_map(|offer| ModelHandle::parse(offer).ok());
+    let real: Vec<ModelHandle> = real.collect();
+    ours.or_else(|| usual_model(&real)).map_or_else(|| GUIDE.to_owned(), ToString::to_string)
 }
 
 #[cfg(test)]
@@ -74,6 +77,8 @@ mod tests {
         check(Some("openai/gpt-4o-mini"), &["ollama/llama", GUIDE], "ollama/llama");
         check(Some("openai/gpt-4o-mini"), &[GUIDE], GUIDE);
         check(Some(GUIDE), &["ollama/llama", GUIDE], "ollama/llama");
+        check(None, &["openai/dall-e-3", "openai/gpt-4o-mini", "openai/gpt-4o", GUIDE], "openai/gpt-4o");
+        check(None, &["openai/some-other", "ollama/gpt-4o"], "openai/some-other");
         check(None, &[GUIDE], GUIDE);
     }
 

@@ -89,6 +89,8 @@ async fn an_unknown_name_is_told_what_exists() -> Result<()> {
         ensure!(error["type"] == "invalid_request_error", "{name}: {error}");
         let message = error["message"].as_str().unwrap_or_default();
         ensure!(message.contains("ada") && message.contains("gpt-4o") && message.contains("librarian"), "{message}");
+        // Who writes a handle is told what would open it.
+        ensure!(message.contains("pass_through") == name.contains('/'), "{message}");
     }
     ensure!(vendor.requests().is_empty());
     Ok(())

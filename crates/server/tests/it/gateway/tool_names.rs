@@ -98,6 +98,7 @@ async fn tools_that_can_not_be_offered_are_refused_by_name() -> Result<()> {
         (json!({"tools": [tool("a b")]}), "tools", "needs a name"),
         (json!({"tools": [tool("a"), tool("a")]}), "tools", "Two of the"),
         (json!({"tools": [{"type": "custom", "custom": {"name": "x"}}]}), "tools", "custom"),
+        (json!({"tools": [{"type": "function"}]}), "tools", "has no `function`"),
         (json!({"tools": many}), "tools", "more than"),
         (json!({"tools": "all"}), "tools", "must be an array"),
         (
