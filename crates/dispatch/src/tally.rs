@@ -1,4 +1,4 @@
-//! What runs added up to since the start: for the operator's figures, and for nothing that decides.
+//! What runs and models added up to since the start: for the operator's figures, and for nothing that decides.
 //!
 //! Counting must cost a run next to nothing: all but the tokens of a run are single atomic additions.
 
@@ -58,7 +58,8 @@ impl Tally {
         self.stopped[reason as usize].fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn count_tokens(&self, model: &ModelHandle, usage: Usage) {
+    /// Counts what a model read and wrote. Runs count theirs themselves.
+    pub fn count_tokens(&self, model: &ModelHandle, usage: Usage) {
         if usage.prompt_tokens == 0 && usage.completion_tokens == 0 {
             return;
         }
@@ -70,8 +71,9 @@ impl Tally {
             tokens.insert(name.into(), Tokens::default());
         }
         if let Some(counted) = tokens.get_mut(name) {
-            counted.read += usage.prompt_tokens;
-            counted.written += usage.completion_tokens;
+            // Vendors say what they like.
+            counted.read = counted.read.saturating_add(usage.prompt_tokens);
+            counted.written = counted.written.saturating_add(usage.completion_tokens);
         }
     }
 

@@ -24,8 +24,10 @@ pub struct Noted {
     pub model: Option<Box<str>>,
     pub agent: Option<AgentId>,
     pub run: Option<Arc<RunNote>>,
-    /// Tokens that were read where no run did.
-    pub tokens_read: Option<u64>,
+    /// Tokens that were read and written where no run did.
+    took: Option<(u64, u64)>,
+    /// Pieces of an answer of which nobody said what it took.
+    pieces: Option<u64>,
     pub unescaped: UnescapeCount,
 }
 
@@ -69,9 +71,14 @@ impl RequestNote {
         self.lock().run = Some(run);
     }
 
-    /// Tokens of texts that were read, where no run did.
-    pub fn read_tokens(&self, tokens: u64) {
-        self.lock().tokens_read = Some(tokens);
+    /// Tokens that were read and written, where no run did.
+    pub fn took(&self, read: u64, written: u64) {
+        self.lock().took = Some((read, written));
+    }
+
+    /// Pieces in which an answer came of which nobody said what it took.
+    pub fn came_in(&self, pieces: u64) {
+        self.lock().pieces = Some(pieces);
     }
 
     /// What became of an answer's escapes.
@@ -89,6 +96,11 @@ impl RequestNote {
         self.lock().tokens()
     }
 
+    /// Pieces of the answer, where a door counted them and the tokens are not known.
+    pub fn pieces(&self) -> Option<u64> {
+        self.lock().pieces
+    }
+
     fn lock(&self) -> MutexGuard<'_, Noted> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,7 +111,7 @@ impl Noted {
     pub fn tokens(&self) -> Option<(u64, u64)> {
         let of_run = self.run.as_ref().and_then(|run| run.ended()).map(|(_, usage)| usage);
         let of_run = of_run.map(|usage| (usage.prompt_tokens, usage.completion_tokens));
-        of_run.or_else(|| self.tokens_read.map(|read| (read, 0)))
+        of_run.or(self.took)
     }
 }
 

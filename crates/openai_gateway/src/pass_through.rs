@@ -1,5 +1,5 @@
 //! Models asked directly, where the operator allows it: the client's body goes to the vendor and the vendor's answer
-//! comes back, neither taken apart.
+//! comes back, neither taken apart. Only the count of tokens in an answer is read, for figures and limits.
 //!
 //! Nothing is kept and no agent is involved. Only requests for a model behind an endpoint that speaks OpenAI's dialect
 //! go this way; what names an agent, or a model of another kind, is read and answered by the other rooms.
@@ -10,8 +10,9 @@ use axum::body::Body;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use dispatch::Dispatcher;
 use domain::seams::chat_model::ModelError;
-use domain::{Actor, Caller, RequestNote};
+use domain::{Actor, Caller, ModelHandle, RequestNote, Usage};
 use providers::{RawAnswer, RawBody, RawCall, RawError, RawEvents};
 
 use crate::OpenAiGateway;
@@ -41,9 +42,16 @@ impl OpenAiGateway {
         let raw = self.dispatcher.models().raw(&handle);
         let Some(raw) = raw.map_err(|error| ApiError::unknown_handle(&error.to_string()))? else { return Ok(None) };
         refuse_what_is_for_agents(&body)?;
-        match raw.forward(call, &body).await? {
-            RawAnswer::Whole(json) => Ok(Some(([(header::CONTENT_TYPE, "application/json")], json).into_response())),
-            RawAnswer::Events(events) => relay(events).await.map(Some),
+        let answer = raw.forward(call, &body).await?;
+        let count = Count { dispatcher: self.dispatcher.clone(), handle, note: note.clone() };
+        match answer {
+            RawAnswer::Whole { json, usage } => {
+                if let Some(usage) = usage {
+                    count.took(usage);
+                }
+                Ok(Some(([(header::CONTENT_TYPE, "application/json")], json).into_response()))
+            }
+            RawAnswer::Events(events) => relay(Counted { events, count }).await.map(Some),
         }
     }
 }
@@ -59,37 +67,66 @@ fn refuse_what_is_for_agents(body: &RawBody<'_>) -> Result<(), ApiError> {
     }
 }
 
+/// Where it is counted what an answer took.
+struct Count {
+    dispatcher: Dispatcher,
+    handle: ModelHandle,
+    note: RequestNote,
+}
+
+impl Count {
+    fn took(&self, usage: Usage) {
+        self.dispatcher.tally().count_tokens(&self.handle, usage);
+        self.note.took(usage.prompt_tokens, usage.completion_tokens);
+    }
+}
+
+/// A vendor's stream that is counted when it is over, however it ends.
+struct Counted {
+    events: RawEvents,
+    count: Count,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        match self.events.usage() {
+            Some(usage) => self.count.took(usage),
+            None => self.count.note.came_in(self.events.events()),
+        }
+    }
+}
+
 /// Passes a stream on. What fails before its first event is answered by a status of its own.
-async fn relay(mut events: RawEvents) -> Result<Response, ApiError> {
-    let first = match tokio::time::timeout(FIRST_EVENT, events.next()).await {
+async fn relay(mut stream: Counted) -> Result<Response, ApiError> {
+    let first = match tokio::time::timeout(FIRST_EVENT, stream.events.next()).await {
         Ok(Some(first)) => Some(first.map_err(RawError::from)?),
         Ok(None) => Some(Bytes::new()),
         Err(_) => None,
     };
-    let body = futures_util::stream::unfold(Stage::First(first, events), |stage| async { stage.next().await });
+    let body = futures_util::stream::unfold(Stage::First(first, stream), |stage| async { stage.next().await });
     Ok((SSE_HEADERS, Body::from_stream(body)).into_response())
 }
 
 /// A stream that is being passed on. Dropping it closes the connection to the vendor.
 enum Stage {
     /// The first event, if it came in time.
-    First(Option<Bytes>, RawEvents),
-    Next(RawEvents),
+    First(Option<Bytes>, Counted),
+    Next(Counted),
     Over,
 }
 
 impl Stage {
     async fn next(self) -> Option<(Result<Bytes, Infallible>, Self)> {
-        let mut events = match self {
-            Self::First(Some(first), events) => return Some((Ok(first), Self::Next(events))),
-            Self::First(None, events) | Self::Next(events) => events,
+        let mut stream = match self {
+            Self::First(Some(first), stream) => return Some((Ok(first), Self::Next(stream))),
+            Self::First(None, stream) | Self::Next(stream) => stream,
             Self::Over => return None,
         };
-        match tokio::time::timeout(KEEP_ALIVE, events.next()).await {
-            Ok(Some(Ok(bytes))) => Some((Ok(bytes), Self::Next(events))),
+        match tokio::time::timeout(KEEP_ALIVE, stream.events.next()).await {
+            Ok(Some(Ok(bytes))) => Some((Ok(bytes), Self::Next(stream))),
             Ok(Some(Err(error))) => Some((Ok(told(error)), Self::Over)),
             Ok(None) => None,
-            Err(_) => Some((Ok(Bytes::from_static(KEEP_ALIVE_LINE.as_bytes())), Self::Next(events))),
+            Err(_) => Some((Ok(Bytes::from_static(KEEP_ALIVE_LINE.as_bytes())), Self::Next(stream))),
         }
     }
 }

@@ -131,12 +131,13 @@ impl OpenCall {
         response.map(|body| Body::from_stream(FollowedBody { body: Some(body.into_data_stream()), call: Some(self) }))
     }
 
-    /// Charges the tokens of an answer to its key, once. Of one that broke off nobody knows what it took; each of its
-    /// pieces counts as a token.
+    /// Charges the tokens of an answer to its key, once. Where nobody knows what it took, as of one that broke off, each
+    /// of its pieces counts as a token.
     fn charge(&mut self) {
         let Some(admission) = self.admission.take() else { return };
-        let pieces = self.answer.as_ref().map_or(0, |answer| answer.pieces);
-        let tokens = self.note.tokens().map_or(pieces, |(read, written)| read + written);
+        let sent = || self.answer.as_ref().map_or(0, |answer| answer.pieces);
+        let pieces = || self.note.pieces().unwrap_or_else(sent);
+        let tokens = self.note.tokens().map_or_else(pieces, |(read, written)| read.saturating_add(written));
         admission.charge(tokens, Instant::now());
     }
 }

@@ -31,6 +31,7 @@ pub(crate) async fn create(
     let created = (door.clock)().as_second();
     let (model, is_streamed, include_usage) = (chat.model.clone(), chat.stream, chat.include_usage);
     let opening = opening(door, actor, (&caller, &headers), (chat, &body), note).await?;
+    drop(body);
     if is_streamed {
         let shape = stream::Shape::Text { echo };
         return stream::answer(opening, stream::Form { shape, model, created, include_usage }).await;

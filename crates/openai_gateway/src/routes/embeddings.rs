@@ -5,7 +5,7 @@ use axum::extract::rejection::BytesRejection;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use bytes::Bytes;
-use domain::{Actor, ModelHandle, RequestNote};
+use domain::{Actor, ModelHandle, RequestNote, Usage};
 use retrieval::embed::normalise;
 
 use crate::OpenAiGateway;
@@ -37,6 +37,8 @@ pub(crate) async fn create(
     }
     // Vendors' counts don't come through the seam; for those, ours is near enough.
     let tokens: usize = request.texts.iter().map(|text| door.embedders.builtin().tokens(text).count()).sum();
-    note.read_tokens(tokens as u64);
+    let usage = Usage { prompt_tokens: tokens as u64, ..Usage::default() };
+    door.dispatcher.tally().count_tokens(&handle, usage);
+    note.took(usage.prompt_tokens, 0);
     Ok(Json(Embeddings::new(&request.model, vectors, request.encoding, tokens)).into_response())
 }

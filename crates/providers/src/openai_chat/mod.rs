@@ -8,6 +8,7 @@ mod failure;
 mod raw;
 mod raw_body;
 mod raw_events;
+mod raw_usage;
 mod rendered;
 mod request;
 mod response;

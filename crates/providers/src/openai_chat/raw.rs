@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use domain::ModelHandle;
 use domain::seams::chat_model::ModelError;
+use domain::{ModelHandle, Usage};
 use http_body_util::BodyExt;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Body, Response};
@@ -19,6 +19,7 @@ use super::client::{ANSWER_CAP, CLOSE_WAIT, Endpoint, is_json};
 use super::failure::{Failure, clean};
 use super::raw_body::RawBody;
 use super::raw_events::{EventRelay, broken, error_of};
+use super::raw_usage::usage_in;
 use crate::http::{Address, describe, read_body};
 
 /// How often a stream that gave something is looked at again before that is passed on: the pieces of one burst come
@@ -66,8 +67,11 @@ pub struct RawModel {
 
 /// A vendor's answer.
 pub enum RawAnswer {
-    /// One JSON text.
-    Whole(Bytes),
+    /// One JSON text, and the tokens that it tells of.
+    Whole {
+        json: Bytes,
+        usage: Option<Usage>,
+    },
     Events(RawEvents),
 }
 
@@ -97,7 +101,7 @@ impl RawModel {
         let whole = whole.map_err(|error| broken(&clean(&error.to_string(), endpoint.key())))?;
         match error_of(&whole) {
             Some(error) => Err(named(Failure::from_value(&error), endpoint.key())),
-            None => Ok(RawAnswer::Whole(Bytes::from(whole))),
+            None => Ok(RawAnswer::Whole { usage: usage_in(&whole), json: Bytes::from(whole) }),
         }
     }
 }
@@ -163,6 +167,16 @@ impl RawEvents {
                 return Some(Ok(events));
             }
         }
+    }
+
+    /// The tokens that the stream told of so far, in the last count that it gave.
+    pub fn usage(&self) -> Option<Usage> {
+        self.relay.usage()
+    }
+
+    /// Events of the model that came so far.
+    pub fn events(&self) -> u64 {
+        self.relay.events()
     }
 
     /// Waits for bytes and takes all that arrived together; says if they were the last.

@@ -1,15 +1,19 @@
 //! Bytes of a vendor's stream on their way to a client: nothing but whole events passes.
 //!
-//! Pure. Events are not taken apart; only their borders, an error in place of an answer, and the signs of a proper end
-//! are looked for. A stream that breaks off is so never mistaken for one that ended, and what stands half written
+//! Pure. Events are not taken apart; only their borders, an error in place of an answer, a count of tokens, and the
+//! signs of a proper end are looked for. A stream that breaks off is so never mistaken for one that ended, and what stands half written
 //! when it breaks never reaches the client.
 
+use std::sync::LazyLock;
+
 use bytes::{Bytes, BytesMut};
+use domain::Usage;
 use domain::seams::chat_model::ModelError;
-use memchr::memmem;
+use memchr::memmem::{self, Finder};
 use serde_json::Value;
 
 use super::failure::Failure;
+use super::raw_usage::usage_in;
 use crate::sse::EVENT_CAP;
 
 /// What a server says last.
@@ -18,6 +22,9 @@ const DONE: &[u8] = b"[DONE]";
 const FINISH: &[u8] = b"\"finish_reason\":\"";
 const FINISH_SPACED: &[u8] = b"\"finish_reason\": \"";
 const ERROR: &[u8] = b"\"error\":";
+/// How the line of an event begins.
+const DATA: &[u8] = b"data:";
+static FIND_DATA: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(DATA));
 
 /// What of a stream can be passed on.
 pub(super) struct Passed {
@@ -34,6 +41,8 @@ pub(super) struct EventRelay {
     tail: BytesMut,
     has_reason: bool,
     is_done: bool,
+    usage: Option<Usage>,
+    events: u64,
 }
 
 impl EventRelay {
@@ -74,6 +83,16 @@ impl EventRelay {
         self.is_done
     }
 
+    /// The last count of tokens that was told.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        self.usage
+    }
+
+    /// Events that came from the model.
+    pub(super) fn events(&self) -> u64 {
+        self.events
+    }
+
     fn complete(&mut self, bytes: Bytes) -> Bytes {
         // Servers write event by event, so this is how nearly all bytes come and go.
         if self.tail.is_empty() && bytes.ends_with(b"\n\n") {
@@ -96,10 +115,19 @@ impl EventRelay {
             events.truncate(start);
             failure = Some(Failure::from_value(&error).into_error(key));
         }
-        self.has_reason |= [FINISH, FINISH_SPACED].iter().any(|sign| memmem::find(&events, sign).is_some());
+        self.has_reason =
+            self.has_reason || [FINISH, FINISH_SPACED].iter().any(|sign| memmem::find(&events, sign).is_some());
         self.is_done |= events.trim_ascii_end().ends_with(DONE);
+        self.usage = usage_in(&events).or(self.usage);
+        self.events += count_events(&events);
         Passed { events, failure }
     }
+}
+
+/// How many of `events` came from the model: comments and the last word did not.
+fn count_events(events: &[u8]) -> u64 {
+    let lines = FIND_DATA.find_iter(events).filter(|&at| at == 0 || events[at - 1] == b'\n');
+    lines.filter(|&at| !events[at + DATA.len()..].trim_ascii_start().starts_with(DONE)).count() as u64
 }
 
 /// Where the last event of `bytes` ends.
@@ -204,6 +232,21 @@ mod tests {
             let (passed, failure) = relay(stream, cuts);
             assert_eq!(passed, &stream[..border]);
             assert!(matches!(failure, Some(ModelError::RateLimited { detail, .. }) if detail == "429: [key] is over"));
+        }
+    }
+
+    #[test]
+    fn tokens_and_events_are_counted_however_a_stream_is_cut() {
+        let stream = "data: {\"text\":\"data: 1\\ndata: 2 \\\"usage\\\":{}\",\"usage\":null}\n\n: ping\n\n\
+                      data:{\"usage\":{\"prompt_tokens\":1}}\r\n\r\n\
+                      data: {\"usage\": {\"prompt_tokens\":7,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n";
+        for cut in 0..stream.len() {
+            let mut relay = EventRelay::default();
+            for piece in [&stream[..cut], &stream[cut..]] {
+                relay.take(Bytes::copy_from_slice(piece.as_bytes()), None);
+            }
+            let usage = relay.usage().map(|usage| (usage.prompt_tokens, usage.completion_tokens));
+            assert_eq!((usage, relay.events()), (Some((7, 2)), 3), "cut at {cut}");
         }
     }
 

@@ -35,7 +35,7 @@ async fn relayed(answer: Answer) -> (String, Option<RawError>) {
     let fake = Fake::start(&[(CHAT, answer)]).await;
     let mut events = match forward(&registry(&fake, Timeouts::default()), RawCall::ChatCompletions, BODY).await {
         Ok(RawAnswer::Events(events)) => events,
-        Ok(RawAnswer::Whole(bytes)) => return (String::from_utf8(bytes.to_vec()).unwrap(), None),
+        Ok(RawAnswer::Whole { json, .. }) => return (String::from_utf8(json.to_vec()).unwrap(), None),
         Err(error) => return (String::new(), Some(error)),
     };
     let mut passed = String::new();
@@ -57,7 +57,7 @@ async fn the_body_goes_as_it_came_under_the_operators_key() {
     let fake = Fake::start(&[(CHAT, Answer::json(200, answer)), (TEXT, Answer::json(200, "{}"))]).await;
     let registry = registry(&fake, Timeouts::default());
     for call in [RawCall::ChatCompletions, RawCall::Completions] {
-        let RawAnswer::Whole(bytes) = forward(&registry, call, BODY).await.unwrap() else {
+        let RawAnswer::Whole { json: bytes, .. } = forward(&registry, call, BODY).await.unwrap() else {
             panic!("no stream was sent")
         };
         assert_eq!(bytes, if call == RawCall::ChatCompletions { answer } else { "{}" });

@@ -312,3 +312,76 @@ async fn figures_want_the_key_like_any_door() -> Result<()> {
     );
     Ok(())
 }
+
+/// What its client saw a request take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Took {
+    Tokens(u64, u64),
+    /// Events of a stream that told no tokens.
+    Events(u64),
+}
+
+/// Sends a request and reads its answer to the end.
+async fn took(client: &Client, path: &str, body: &Value) -> Result<Took> {
+    let told = |usage: &Value| {
+        let count = |name: &str| usage[name].as_u64().unwrap_or_default();
+        Took::Tokens(count("prompt_tokens"), count("completion_tokens"))
+    };
+    if body["stream"] != true {
+        return Ok(told(&client.post(path, body).await?.ok()?["usage"]));
+    }
+    let events = client.post_sse(path, body).await?.rest().await?;
+    let events = events.iter().filter(|event| event.data != "[DONE]").map(|event| event.json());
+    let events = events.collect::<Result<Vec<Value>>>()?;
+    let usage = events.iter().map(|event| &event["usage"]).rfind(|usage| usage.is_object());
+    Ok(usage.map_or(Took::Events(events.len() as u64), told))
+}
+
+#[tokio::test]
+async fn what_needs_no_agent_is_counted_too() -> Result<()> {
+    let mut whole = ask("hello [[say:one two three]]");
+    whole["model"] = json!(VENDOR_MODEL);
+    let mut streamed = whole.clone();
+    streamed["stream"] = json!(true);
+    let mut told = streamed.clone();
+    told["stream_options"] = json!({"include_usage": true});
+    let older = json!({"model": VENDOR_MODEL, "prompt": "hello"});
+    let vectors = json!({"model": "builtin/embedding", "input": "one two three"});
+    let config = "[gateway]\npass_through = true\n[limits]\ntokens_per_minute = 2\n";
+    for (path, body, tells) in [
+        (CHAT, &whole, true),
+        (CHAT, &told, true),
+        (CHAT, &streamed, false),
+        ("/v1/completions", &older, true),
+        ("/v1/embeddings", &vectors, true),
+    ] {
+        let (server, client, _vendor) = house(config, "info").await?;
+        let begin = Instant::now();
+        let took = took(&client, path, body).await?;
+        ensure!(matches!(took, Took::Tokens(..)) == tells, "{body}: {took:?}");
+        until(async || Ok(!lines(&server, path)?.is_empty())).await?;
+        let line = lines(&server, path)?.remove(0);
+        let logged = (line["tokens_in"].as_u64(), line["tokens_out"].as_u64());
+        let model = body["model"].as_str().context("a model")?;
+        let row = |direction| format!("librarian_tokens_total{{model=\"{model}\",direction=\"{direction}\"}}");
+        let counted = (figure(&client, &row("in")).await?, figure(&client, &row("out")).await?);
+        let all = match took {
+            Took::Tokens(read, written) => {
+                ensure!(read > 0 && logged == (Some(read), Some(written)), "{took:?}: {line}");
+                ensure!(counted == (read as f64, written as f64), "{took:?}: {counted:?}");
+                read + written
+            }
+            Took::Events(events) => {
+                ensure!(logged == (None, None) && counted == (0.0, 0.0), "{line}");
+                events
+            }
+        };
+        ensure!((3..100).contains(&all), "{took:?}");
+        // One comes back in half a minute, and the key has to own one.
+        let refused = client.get("/v1/models").await?;
+        ensure!(refused.status == 429 && refused.json()?["error"]["type"] == "tokens", "{}", refused.text());
+        let (wait, due) = (number(&refused, "retry-after-ms")?, (all - 1) * 30_000);
+        ensure!(wait <= due && wait + begin.elapsed().as_millis() as u64 + 1 >= due, "{took:?}: {wait} of {due}");
+    }
+    Ok(())
+}
