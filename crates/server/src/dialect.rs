@@ -9,7 +9,7 @@ use http::StatusCode;
 use serde_json::json;
 
 use crate::answer_headers;
-use crate::door::Door;
+use crate::door::{Door, is_responses_api};
 use crate::limits::Excess;
 use crate::request_body::MIB;
 
@@ -42,6 +42,8 @@ pub(crate) enum Refusal {
     /// A page of another site sent it.
     ForeignOrigin(String),
     NotFound,
+    /// OpenAI's newer dialect, which some SDKs speak unless they are told otherwise.
+    NoResponsesApi,
     MethodNotAllowed,
     /// The body has more bytes than the limit.
     TooLarge {
@@ -58,6 +60,11 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
+    /// There is nothing at `path`.
+    pub(crate) fn not_found(path: &str) -> Self {
+        if is_responses_api(path) { Self::NoResponsesApi } else { Self::NotFound }
+    }
+
     /// The status that all dialects share.
     pub(crate) fn status(&self) -> StatusCode {
         match self {
@@ -65,7 +72,7 @@ impl Refusal {
             Self::WrongDoor => StatusCode::FORBIDDEN,
             Self::WrongHost(_) => StatusCode::MISDIRECTED_REQUEST,
             Self::ForeignOrigin(_) => StatusCode::FORBIDDEN,
-            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::NotFound | Self::NoResponsesApi => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
@@ -106,7 +113,7 @@ impl Refusal {
                                 with `librarian keys create --letta`"
                 .to_owned(),
             Self::WrongHost(text) | Self::ForeignOrigin(text) => text.clone(),
-            Self::NotFound => "Not Found".to_owned(),
+            Self::NotFound | Self::NoResponsesApi => "Not Found".to_owned(),
             Self::MethodNotAllowed => "Method Not Allowed".to_owned(),
             Self::TooLarge { limit } => {
                 let limit = limit / MIB;
@@ -132,7 +139,9 @@ impl Refusal {
                 "the console wants the API key of this server, or the secret of its data directory".to_owned()
             }
             Self::WrongDoor => "API keys of clients don't open the console: use the server's own key".to_owned(),
-            Self::NotFound => "the console has no such route: is the server of another version?".to_owned(),
+            Self::NotFound | Self::NoResponsesApi => {
+                "the console has no such route: is the server of another version?".to_owned()
+            }
             Self::MethodNotAllowed
             | Self::WrongHost(_)
             | Self::ForeignOrigin(_)
@@ -150,7 +159,7 @@ impl Refusal {
             Self::WrongDoor => "forbidden",
             Self::WrongHost(_) => "wrong_host",
             Self::ForeignOrigin(_) => "foreign_origin",
-            Self::NotFound => "not_found",
+            Self::NotFound | Self::NoResponsesApi => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::TooLarge { .. } => "too_large",
             Self::TooSlow => "too_slow",
@@ -168,7 +177,14 @@ impl Refusal {
                                  key, as `Authorization: Bearer lib-…`."
                     .to_owned()
             }
-            Self::NotFound => "this URL does not exist: see GET /v1/models and POST /v1/chat/completions".to_owned(),
+            Self::NotFound => "this URL does not exist: this server answers POST /v1/chat/completions, \
+                               POST /v1/completions, POST /v1/embeddings and GET /v1/models"
+                .to_owned(),
+            Self::NoResponsesApi => "this server has no Responses API: it answers POST /v1/chat/completions. Call \
+                                     `client.chat.completions.create`, or choose chat completions in your framework: \
+                                     `openai.chat(model)`, `set_default_openai_api(\"chat_completions\")`, \
+                                     `use_responses_api=False`."
+                .to_owned(),
             Self::MethodNotAllowed => "this URL does not take that HTTP method".to_owned(),
             Self::WrongDoor
             | Self::WrongHost(_)
@@ -195,7 +211,7 @@ impl Refusal {
             Self::WrongDoor => Some("insufficient_permissions"),
             Self::WrongHost(_) => Some("wrong_host"),
             Self::ForeignOrigin(_) => Some("foreign_origin"),
-            Self::NotFound => Some("unknown_url"),
+            Self::NotFound | Self::NoResponsesApi => Some("unknown_url"),
             Self::MethodNotAllowed => Some("method_not_supported"),
             Self::TooLarge { .. } => Some("request_too_large"),
             Self::OverLimit(_) => Some("rate_limit_exceeded"),

@@ -42,12 +42,12 @@ const LETTA_MODELS: [&str; 3] = ["/v1/models/", "/v1/models/embedding", "/v1/mod
 const OPENAI: &str = "/openai";
 
 /// What OpenAI's clients ask for under each prefix and Letta's never do, whether it is offered or not.
-const OPENAI_ONLY: [&str; 13] = [
+const OPENAI_ONLY: [&str; 19] = [
     "/chat",
     "/completions",
     "/embeddings",
     "/models",
-    "/responses",
+    RESPONSES,
     "/files",
     "/batches",
     "/images",
@@ -56,7 +56,16 @@ const OPENAI_ONLY: [&str; 13] = [
     "/assistants",
     "/threads",
     "/vector_stores",
+    "/realtime",
+    "/uploads",
+    "/fine_tuning",
+    "/containers",
+    "/evals",
+    "/videos",
 ];
+
+/// OpenAI's newer dialect, which is not offered.
+const RESPONSES: &str = "/responses";
 
 impl Door {
     /// Every door.
@@ -153,8 +162,17 @@ impl OpenDoors {
 
 /// Whether `path` is one that only clients of OpenAI ask for.
 fn is_openai(path: &str) -> bool {
-    let asks = |rest: &str| OPENAI_ONLY.iter().any(|start| begins_with(rest, start));
-    begins_with(path, OPENAI) || PREFIXES.iter().any(|prefix| path.strip_prefix(prefix).is_some_and(asks))
+    begins_with(path, OPENAI) || OPENAI_ONLY.iter().any(|start| is_under_prefix(path, start))
+}
+
+/// Whether `path` is one of OpenAI's Responses API.
+pub(crate) fn is_responses_api(path: &str) -> bool {
+    is_under_prefix(path, RESPONSES)
+}
+
+/// Whether `path` is `start` or lies under it, behind one of the prefixes of OpenAI's door.
+fn is_under_prefix(path: &str, start: &str) -> bool {
+    PREFIXES.iter().any(|prefix| path.strip_prefix(prefix).is_some_and(|rest| begins_with(rest, start)))
 }
 
 /// Whether `path` is `start` or lies under it.

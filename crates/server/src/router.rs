@@ -88,7 +88,10 @@ pub(crate) fn doors(house: &House, gateway: GatewayConfig, counts: &Counts) -> R
 /// `doors` behind an entrance.
 pub(crate) fn behind(doors: Router, entrance: Entrance) -> Router {
     doors
-        .fallback(|request: Request| refuse(request, Refusal::NotFound))
+        .fallback(|request: Request| {
+            let refusal = Refusal::not_found(request.uri().path());
+            refuse(request, refusal)
+        })
         .method_not_allowed_fallback(|request: Request| refuse(request, Refusal::MethodNotAllowed))
         // Bodies arrive here read and measured, so a second, smaller limit would only get in the way.
         .layer(DefaultBodyLimit::disable())

@@ -52,7 +52,7 @@ async fn a_request_reaches_its_door_with_its_actor() {
 #[tokio::test]
 async fn refusals_speak_the_dialect_of_the_door() {
     check(Request::get("/v1/nothing"), Body::empty(), &expect![[r#"404 {"detail":"Not Found"}"#]]).await;
-    check(Request::get("/v1/models/x"), Body::empty(), &expect![[r#"404 {"error":{"message":"this URL does not exist: see GET /v1/models and POST /v1/chat/completions","type":"invalid_request_error","param":null,"code":"unknown_url"}}"#]]).await;
+    check(Request::get("/v1/models/x"), Body::empty(), &expect![[r#"404 {"error":{"message":"this URL does not exist: this server answers POST /v1/chat/completions, POST /v1/completions, POST /v1/embeddings and GET /v1/models","type":"invalid_request_error","param":null,"code":"unknown_url"}}"#]]).await;
     check(Request::get("/console/v1/x"), Body::empty(), &expect![[r#"404 {"error":{"code":"not_found","message":"the console has no such route: is the server of another version?"}}"#]]).await;
     check(Request::delete("/v1/agents/"), Body::empty(), &expect![[r#"405 {"detail":"Method Not Allowed"}"#]]).await;
     check(Request::get("/v1/chat/completions"), Body::empty(), &expect![[r#"405 {"error":{"message":"this URL does not take that HTTP method","type":"invalid_request_error","param":null,"code":"method_not_supported"}}"#]]).await;

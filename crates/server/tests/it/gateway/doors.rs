@@ -67,6 +67,27 @@ async fn every_route_is_there_under_every_prefix() -> Result<()> {
 }
 
 #[tokio::test]
+async fn what_is_not_offered_says_what_is() -> Result<()> {
+    let (_server, client, _vendor) = house("").await?;
+    let message = |reply: &HttpReply| -> Result<String> {
+        ensure!(reply.status == 404 && code(reply)? == "unknown_url", "{}", reply.text());
+        Ok(reply.json()?["error"]["message"].as_str().unwrap_or_default().to_owned())
+    };
+    for prefix in ["/v1", "", "/openai/v1"] {
+        for (method, path) in [(Method::POST, "/responses"), (Method::GET, "/responses/resp_1/input_items")] {
+            let told = message(&client.send(method, &format!("{prefix}{path}"), Some(&json!({}))).await?)?;
+            ensure!(told.contains("no Responses API: it answers POST /v1/chat/completions"), "{told}");
+            ensure!(told.contains("`client.chat.completions.create`"), "{told}");
+        }
+        for path in ["files", "audio/speech", "images/edits", "batches", "fine_tuning/jobs", "realtime", "chat/x"] {
+            let told = message(&client.post(&format!("{prefix}/{path}"), &json!({})).await?)?;
+            ensure!(told.contains("this server answers POST /v1/chat/completions, "), "{told}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn every_prefix_wants_the_key() -> Result<()> {
     let server = TestServer::start(setup().env("LIBRARIAN_API_KEY", KEY)).await?;
     let stranger = server.client()?;
