@@ -16,14 +16,12 @@ use crate::cors::origin_fault;
 use crate::gateway_config::gateway_config;
 use crate::limits::RateLimits;
 use crate::listen::{Listen, listens, preferred};
-use crate::request_body::{MIB, USUAL_LIMIT};
+use crate::request_body::{MAX_BODY_MIB, MIB, USUAL_LIMIT};
 use crate::secret::Secret;
 
 /// Where we listen unless told otherwise.
 const DEFAULT_HOST: &str = "127.0.0.1";
 const DEFAULT_PORT: u16 = 8283;
-/// MiB that the operator may allow a request's body; all of it is held in memory.
-const MAX_BODY_MIB: usize = 256;
 /// The name of the file that is read from the data directory if it is there.
 pub(crate) const CONFIG_FILE: &str = "librarian.toml";
 

@@ -6,6 +6,7 @@
 mod answer_headers;
 mod auth;
 mod background;
+mod body_room;
 mod brought_keys;
 mod cli;
 mod config;

@@ -19,6 +19,7 @@ use openai_gateway::config::GatewayConfig;
 use serde_json::json;
 
 use crate::auth::{Admitted, Gate};
+use crate::body_room::BodyRoom;
 use crate::cors::Cors;
 use crate::dialect::{Dialect, Refusal};
 use crate::door::{Door, OpenDoors};
@@ -34,17 +35,18 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The version of the Letta V1 API that Letta clients are told.
 const LETTA_VERSION: &str = "0.16.8";
 
-/// What all listeners count together.
+/// What all listeners count together, and the room that they share.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {
     limiter: Arc<Limiter>,
     metrics: Arc<Metrics>,
+    body_room: BodyRoom,
 }
 
 impl Counts {
     /// Nothing is counted yet.
     pub(crate) fn new(limits: RateLimits) -> Self {
-        Self { limiter: Arc::new(Limiter::new(limits)), metrics: Arc::default() }
+        Self { limiter: Arc::new(Limiter::new(limits)), metrics: Arc::default(), body_room: BodyRoom::default() }
     }
 }
 
@@ -109,7 +111,7 @@ fn refuse(request: Request, refusal: Refusal) -> std::future::Ready<Response> {
 /// Lets a request through to its door, or says why not in the words of that door.
 async fn pass(State(entrance): State<Arc<Entrance>>, request: Request, next: Next) -> Response {
     let dialect = entrance.doors.dialect(request.uri().path());
-    let Counts { limiter, metrics } = &entrance.counts;
+    let Counts { limiter, metrics, .. } = &entrance.counts;
     let mut call = OpenCall::new(metrics, limiter, dialect, &request);
     let page = request.headers().get(header::ORIGIN).cloned();
     let received = entrance.receive(request, &mut call, next).await;
@@ -143,7 +145,8 @@ impl Entrance {
     ) -> Result<Response, Refusal> {
         call.admit(caller.key)?;
         let (mut parts, body) = request.into_parts();
-        let body = request_body::read(body, expectation(&parts.headers), self.body_limit).await?;
+        let room = &self.counts.body_room;
+        let body = request_body::read(body, expectation(&parts.headers), self.body_limit, room).await?;
         parts.extensions.insert(actor);
         parts.extensions.insert(caller);
         parts.extensions.insert(call.note());

@@ -26,7 +26,7 @@ fn doors() -> Router {
         .route("/v1/chat/completions", post(broken))
         .route("/v1/blocks/", get(broken));
     let gate = Gate::of_command(IpAddr::from([127, 0, 0, 1]), &Secret::new("key").unwrap());
-    let body_limit = request_body::USUAL_LIMIT;
+    let body_limit = 8 * request_body::MIB;
     behind(
         doors,
         Entrance { gate, doors: OpenDoors::all(), cors: Cors::default(), body_limit, counts: Counts::default() },

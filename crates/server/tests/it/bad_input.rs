@@ -4,15 +4,24 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use http::Method;
 use serde_json::{Value, json};
-use testkit::{Client, HttpReply};
+use testkit::{Client, FakeVendor, HttpReply, TestServer};
 
-use crate::house::{VENDOR_MODEL, create_agent, say, with_vendor, words};
+use crate::house::{VENDOR_MODEL, create_agent, say, setup, with_vendor, words};
 use crate::strace::Strace;
 
 const UNKNOWN: &str = "agent-00000000-0000-4000-8000-0000000000ff";
 
 async fn post(client: &Client, path: &str, body: &str) -> Result<HttpReply> {
     client.send_bytes(Method::POST, path, Some(Bytes::copy_from_slice(body.as_bytes()))).await
+}
+
+/// A server that takes bodies of 1 MiB at most, with a fake vendor behind it.
+async fn small_bodies() -> Result<(TestServer, Client, FakeVendor)> {
+    let (vendor, file) = (FakeVendor::start()?, tempfile::tempdir()?.keep().join("librarian.toml"));
+    std::fs::write(&file, "[limits]\nbody_mib = 1\n")?;
+    let server = TestServer::start(setup().vendor(&vendor).arg("--config").arg(&file)).await?;
+    let client = server.client()?;
+    Ok((server, client, vendor))
 }
 
 async fn count(client: &Client, agent: &str) -> Result<usize> {
@@ -31,9 +40,9 @@ fn openai_error(reply: &HttpReply) -> Result<Value> {
 
 #[tokio::test]
 async fn openais_door_refuses_in_openais_words() -> Result<()> {
-    let (_server, client, _vendor) = with_vendor().await?;
+    let (_server, client, _vendor) = small_bodies().await?;
     let agent = create_agent(&client, "a", VENDOR_MODEL).await?;
-    let long = format!(r#"{{"model":"a","messages":[{{"role":"user","content":"{}"}}]}}"#, "x".repeat(10_000_000));
+    let long = format!(r#"{{"model":"a","messages":[{{"role":"user","content":"{}"}}]}}"#, "x".repeat(1_100_000));
     let cases: &[(&str, u16)] = &[
         ("", 400),
         ("{\"model\": ", 400),
@@ -65,11 +74,11 @@ async fn openais_door_refuses_in_openais_words() -> Result<()> {
 
 #[tokio::test]
 async fn lettas_door_refuses_in_lettas_words() -> Result<()> {
-    let (_server, client, _vendor) = with_vendor().await?;
+    let (_server, client, _vendor) = small_bodies().await?;
     let agent = create_agent(&client, "a", VENDOR_MODEL).await?;
     let messages = format!("/v1/agents/{agent}/messages");
     let unknown = format!("/v1/agents/{UNKNOWN}/messages");
-    let long = format!(r#"{{"input":"{}"}}"#, "x".repeat(10_000_000));
+    let long = format!(r#"{{"input":"{}"}}"#, "x".repeat(1_100_000));
     let cases: &[(&str, &str, u16)] = &[
         (&messages, "", 422),
         (&messages, "{\"input\": ", 422),

@@ -332,7 +332,8 @@ async fn the_limit_of_a_body_is_the_operators() -> Result<()> {
     let letta = client.post("/v1/agents/", &padded(1_048_576)).await?;
     ensure!(letta.status == 413 && letta.json()?["detail"].as_str().is_some_and(|text| text.contains("1 MiB")));
     ensure!(vendor.requests().len() == 1);
-    let (_server, client, vendor) = house("[limits]\nbody_mib = 12\n").await?;
+    let (_server, client, vendor) = house("").await?;
+    // What is inline in a history is sent again and again, so more than a few pictures fit.
     client.post("/v1/chat/completions", &padded(9 * 1_048_576)).await?.ok()?;
     ensure!(vendor.requests().len() == 1);
     Ok(())

@@ -2,6 +2,7 @@
 //! binary and in view of what the vendor is sent.
 
 mod aliases;
+mod body_room;
 mod completions;
 mod deltas;
 mod doors;
