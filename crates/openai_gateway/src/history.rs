@@ -194,7 +194,7 @@ mod tests {
         check_in("e1 e2 a b", "e2", chat, Place::Apart);
         check_in("e1 e2 a b c", "e1 e2 a", chat, Place::Rewind { to: 3 });
         check_in("e1 e2 a b", "e1 e2 a b", chat, ON);
-        check_in("e1 files a b", "e1 c files", Chat::Nameless { settled: 2 }, ON);
+        check_in("e1 files a b", "e1 c files", Chat::Nameless { settled: 2 }, Place::Apart);
     }
 
     #[test]

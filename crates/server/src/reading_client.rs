@@ -79,10 +79,20 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ReadingClient<S> {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
     use tokio::time::Instant;
 
     use super::*;
+
+    /// Takes a little, each time just before it would be given up.
+    async fn read_slowly(from: &mut DuplexStream, wanted: usize) -> Vec<u8> {
+        let mut all = Vec::new();
+        while all.len() < wanted {
+            sleep(PATIENCE.saturating_sub(Duration::from_secs(1))).await;
+            from.read_buf(&mut all).await.unwrap();
+        }
+        all
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_reads_nothing_is_left() {
@@ -97,15 +107,9 @@ mod tests {
     async fn a_client_that_reads_slowly_gets_all_of_it() {
         let (ours, mut theirs) = duplex(16);
         let mut ours = ReadingClient::new(ours);
-        let reading = tokio::spawn(async move {
-            let (mut all, mut some) = (0, [0; 16]);
-            while all < 160 {
-                sleep(PATIENCE - Duration::from_secs(1)).await;
-                all += theirs.read(&mut some).await.unwrap();
-            }
-            all
-        });
-        ours.write_all(&[7; 160]).await.unwrap();
-        assert_eq!(reading.await.unwrap(), 160);
+        let sent = [7; 160];
+        let (written, read) = tokio::join!(ours.write_all(&sent), read_slowly(&mut theirs, sent.len()));
+        written.unwrap();
+        assert_eq!(read, sent);
     }
 }
