@@ -16,14 +16,19 @@ const MAX_CLIENT_TOOLS: usize = 512;
 
 /// Whether a run can begin with this.
 pub(crate) fn check(opening: &Opening, options: &RunOptions) -> Result<(), SubmitError> {
+    check_opening(opening)?;
+    check_options(options)
+}
+
+/// Whether a run can begin with this opening, for a door that has something to store before the run.
+pub fn check_opening(opening: &Opening) -> Result<(), SubmitError> {
     if opening.messages.is_empty() && opening.returns.is_empty() {
         return bad("there is no message to answer");
     }
     at_most(opening.messages.len(), MAX_INPUT_MESSAGES, "messages in one request")?;
     at_most(opening.returns.len(), MAX_INPUT_MESSAGES, "results of tools in one request")?;
     opening.messages.iter().try_for_each(check_message)?;
-    check_history(&opening.history)?;
-    check_options(options)
+    check_history(&opening.history)
 }
 
 /// Whether a history can be shown to a model.

@@ -29,6 +29,7 @@ mod undo_plan;
 pub use agent::events;
 pub use api_keys::{KeyError, KeySpec, KeyText};
 pub use archives::{ArchiveError, ArchivePatch, ArchiveSpec, MAX_BATCH, PassageSpec};
+pub use check::check_opening;
 pub use dispatcher::{DispatchConfig, Dispatcher};
 pub use floor::{Floor, FloorRequest};
 pub use once::{OnceModel, OnceRequest};

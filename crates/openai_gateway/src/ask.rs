@@ -73,6 +73,7 @@ impl Ask {
         }
         // A request that is refused must not have changed the session's prompt, so this comes before.
         let mut decided = self.decide(&snapshot, &delta, &earlier).await?;
+        dispatch::check_opening(&decided.opening)?;
         if let Overlay::Preface(text) = self.refresh(&mut open, &snapshot).await? {
             let preface = preface(&text);
             if !is_shown(&preface, &snapshot, decided.opening.rewind) {
