@@ -20,6 +20,7 @@ use crate::drive::{RunPorts, Stop};
 use crate::events::RunFailure;
 use crate::input::RunInput;
 use crate::meter::{Load, Measured, TokenMeter, Weight};
+use crate::opening::GoneBack;
 use crate::render::system_text;
 use crate::summarise::{SummaryFailure, Task, summarise};
 
@@ -49,6 +50,8 @@ pub(crate) struct Call<'a> {
 pub(crate) struct Compactor<'a> {
     pub(crate) ports: &'a RunPorts,
     pub(crate) input: &'a RunInput,
+    /// Where the run goes back to, while that is not stored.
+    pub(crate) back: Option<&'a GoneBack>,
 }
 
 impl Compactor<'_> {
@@ -247,6 +250,7 @@ impl Compactor<'_> {
         let counts = |message: &Arc<Message>| {
             !shown.contains(&message.id)
                 && message.standing != Standing::Superseded
+                && self.back.is_none_or(|back| message.sequence_id < back.from)
                 && message.role != Role::System
                 && packaging::read_alert(message).is_none()
         };
@@ -305,6 +309,11 @@ impl Compactor<'_> {
         let kept = kept.iter().filter(|message| stored.contains(&message.id));
         let list: Vec<Arc<Message>> = system.into_iter().chain(notes).chain(kept).cloned().collect();
         let mut commit = Commit::new(self.input.actor, at);
+        if let Some(back) = self.back {
+            // What came after leaves the list now, and must not be lost to both the list and the mark.
+            let (conversation, message) = (self.input.conversation, back.to);
+            commit.changes.push(Change::SupersedeFrom { conversation, message });
+        }
         if let Some(system) = system {
             let mut after = snapshot.clone();
             after.message_count += new.len() as u64;

@@ -324,15 +324,14 @@ impl Driver<'_> {
     }
 
     fn compactor(&self) -> Compactor<'_> {
-        Compactor { ports: self.ports, input: &self.input }
+        Compactor { ports: self.ports, input: &self.input, back: self.back.as_ref() }
     }
 
     /// Goes on with the context as it is after a compaction, if there was one.
     async fn compacted(&mut self, snapshot: &mut AgentSnapshot, spent: Option<Usage>) -> Result<(), Stop> {
         if let Some(spent) = spent {
-            if let Some(back) = &mut self.back {
-                back.stored();
-            }
+            // What was stored is the context after going back.
+            self.back = None;
             self.row.usage += spent;
             *snapshot = self.snapshot().await?;
         }
@@ -470,7 +469,7 @@ impl Driver<'_> {
             system: &open.system,
             new_system: open.new_system.clone(),
             context: &snapshot.context,
-            begins_anew: self.begins_anew(snapshot) || self.back.as_ref().is_some_and(GoneBack::is_unstored),
+            begins_anew: self.begins_anew(snapshot) || self.back.is_some(),
             superseded: self.back.as_ref().map(|back| back.to),
             requests: if self.row.step_count == 0 { requests(&self.input, &open.given, at) } else { Vec::new() },
             messages,

@@ -1,7 +1,8 @@
 //! How a run begins: the context goes back, a history is taken over, calls that wait get their returns.
 //!
-//! Going back is stored with the first step, so that a run that fails changes nothing. A history is stored before it,
-//! because it may be longer than the model's window and only what is stored can be compacted.
+//! Going back is stored with the first step, so that a run that fails changes nothing; where the context has to be
+//! compacted before it, with the compaction. A history is stored before the step, because it may be longer than the
+//! model's window and only what is stored can be compacted.
 
 use std::sync::Arc;
 
@@ -15,15 +16,15 @@ use crate::step_messages::StepFrame;
 /// Messages that are brought back into the context where it does not hold the place to go back to any more.
 const MAX_BROUGHT_BACK: u32 = 1_000;
 
-/// The place that a run goes back to, until its first step is stored.
+/// The place that a run goes back to, until that is stored: with its first step, or with what is stored before it.
 #[derive(Debug)]
 pub(crate) struct GoneBack {
     /// This message and all later ones are superseded.
     pub(crate) to: MessageId,
     /// No message of the conversation that stays has this number or a higher one.
     pub(crate) from: u64,
-    /// What stays in the context; None where a compaction has stored that already.
-    kept: Option<Vec<Arc<Message>>>,
+    /// What stays in the context.
+    kept: Vec<Arc<Message>>,
 }
 
 impl GoneBack {
@@ -36,7 +37,7 @@ impl GoneBack {
     ) -> Result<Self, StoreError> {
         let context = &snapshot.context;
         if let Some(place) = context.iter().position(|message| message.id == to) {
-            return Ok(Self { to, from: context[place].sequence_id, kept: Some(context[..place].to_vec()) });
+            return Ok(Self { to, from: context[place].sequence_id, kept: context[..place].to_vec() });
         }
         // It has left the context with a summary that speaks of what came later too, so that can't stay.
         let owner = input.actor.organization;
@@ -44,23 +45,12 @@ impl GoneBack {
         let system = context.first().filter(|message| message.role == Role::System).cloned();
         let from = before.last().map_or(0, |last| last.sequence_id + 1);
         let said = before.into_iter().filter(|message| packaging::read_alert(message).is_none());
-        Ok(Self { to, from, kept: Some(system.into_iter().chain(said).collect()) })
-    }
-
-    /// Whether the stored list holds more than the context that the model is shown.
-    pub(crate) fn is_unstored(&self) -> bool {
-        self.kept.is_some()
-    }
-
-    /// The context is as long as it should be now.
-    pub(crate) fn stored(&mut self) {
-        self.kept = None;
+        Ok(Self { to, from, kept: system.into_iter().chain(said).collect() })
     }
 
     /// Shows `snapshot` as it is after going back.
     pub(crate) fn show(&self, snapshot: &mut AgentSnapshot) {
-        let Some(kept) = &self.kept else { return };
-        let mut context = kept.clone();
+        let mut context = self.kept.clone();
         // The system message may have been rewritten since.
         if let (Some(first), Some(system)) = (context.first_mut(), snapshot.context.first())
             && first.id == system.id

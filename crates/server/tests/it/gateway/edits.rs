@@ -68,18 +68,44 @@ async fn no_turn_stands_twice_in_the_context_and_all_stay_in_recall() -> Result<
     Ok(())
 }
 
+/// A vendor whose window is soon full, and that counts for itself.
+fn narrow_vendor() -> Result<FakeVendor> {
+    FakeVendor::with(VendorOptions::default().counting(TokenRules { window: 8_192, count_factor: 1.0 }))
+}
+
+/// More turns than the narrow vendor's window holds: what is said, and what is answered.
+fn long_turns() -> Vec<(String, String)> {
+    let words = "harbour lantern garden ".repeat(120);
+    let turn = |number| (format!("turn-{number}. {words} [[say:answer-{number}]]"), format!("answer-{number}"));
+    (0..24).map(turn).collect()
+}
+
+#[tokio::test]
+async fn going_back_is_whole_where_the_context_was_compacted_and_the_answer_fails() -> Result<()> {
+    let vendor = narrow_vendor()?;
+    let (_server, client, agent) = house(&vendor).await?;
+    let said = long_turns();
+    let past: Vec<(&str, &str)> = said.iter().map(|(text, answer)| (text.as_str(), answer.as_str())).collect();
+    for number in 0..past.len() {
+        send(&client, &ask_after(&past[..number], past[number].0)).await?.ok().with_context(|| number.to_string())?;
+    }
+    let edit = format!("edited turn {}", "harbour lantern garden ".repeat(900));
+    let failed = send(&client, &ask_after(&past[..21], &format!("{edit}[[error:400]]"))).await?;
+    ensure!(failed.status.as_u16() >= 400, "{}", failed.text());
+    // The context was made shorter before the model was asked, so what came after the edit is marked as well.
+    ensure!(!found(&client, &agent, "turn-22", false).await?.contains("turn-22."));
+    ensure!(found(&client, &agent, "turn-22", true).await?.contains("turn-22."));
+    send(&client, &ask_after(&past[..21], &format!("{edit}[[say:edited]]"))).await?.ok()?;
+    let request = last_request(&vendor)?.to_string();
+    ensure!(request.matches("edited turn").count() == 1 && !request.contains("answer-22"), "{request}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn going_back_to_before_a_compaction_works() -> Result<()> {
-    const WINDOW: u32 = 8_192;
-    let rules = TokenRules { window: WINDOW, count_factor: 1.0 };
-    let vendor = FakeVendor::with(VendorOptions::default().counting(rules))?;
+    let vendor = narrow_vendor()?;
     let (_server, client, agent) = house(&vendor).await?;
-    let said: Vec<(String, String)> = (0..24)
-        .map(|number| {
-            let words = "harbour lantern garden ".repeat(120);
-            (format!("turn-{number}. {words} [[say:answer-{number}]]"), format!("answer-{number}"))
-        })
-        .collect();
+    let said = long_turns();
     let past: Vec<(&str, &str)> = said.iter().map(|(text, answer)| (text.as_str(), answer.as_str())).collect();
     for number in 0..past.len() {
         send(&client, &ask_after(&past[..number], past[number].0)).await?.ok().with_context(|| number.to_string())?;
