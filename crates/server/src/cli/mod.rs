@@ -23,6 +23,7 @@ mod reembed;
 mod replies;
 mod restore;
 mod search;
+mod table;
 mod wire;
 
 use std::process::ExitCode;

@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use crate::cli::call::Call;
 use crate::cli::connection::{Connection, nothing_yet};
 use crate::cli::lookup;
-use crate::cli::output::{Output, Style, clean, one_line};
+use crate::cli::output::{Output, Style, one_line};
+use crate::cli::table::table;
 use crate::cli::wire::{self, AgentView};
 use crate::config::Config;
 
@@ -89,33 +90,16 @@ async fn list(config: &Config, json: bool, output: &Output) -> anyhow::Result<Ex
     if agents.is_empty() {
         output.line("No agents: make one with `librarian agents create NAME`.");
     } else {
-        output.rendered(&table(&agents, output.style()));
+        output.rendered(&shown_agents(&agents, output.style()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(agents: &[AgentView], style: Style) -> String {
+fn shown_agents(agents: &[AgentView], style: Style) -> String {
     let row =
         |agent: &AgentView| [one_line(&agent.name), one_line(&agent.model), agent.agent_type.clone(), agent.id.clone()];
-    let head = ["NAME", "MODEL", "TYPE", "ID"].map(str::to_owned);
     let rows: Vec<[String; 4]> = agents.iter().map(row).collect();
-    let width = |column: usize| {
-        let cells = rows.iter().chain([&head]).map(|row| row[column].chars().count());
-        cells.max().unwrap_or_default()
-    };
-    let widths = [width(0), width(1), width(2)];
-    let line = |row: &[String; 4]| {
-        let [name, model, kind, id] = row;
-        let [first, second, third] = widths;
-        format!("{name:first$}  {model:second$}  {kind:third$}  {id}")
-    };
-    let mut text = style.dim(&line(&head));
-    for row in &rows {
-        text.push('\n');
-        text.push_str(&clean(&line(row)));
-    }
-    text.push('\n');
-    text
+    table(["NAME", "MODEL", "TYPE", "ID"], &rows, style)
 }
 
 async fn set_model(config: &Config, agent: &str, model: &ModelHandle, output: &Output) -> anyhow::Result<ExitCode> {
@@ -151,7 +135,7 @@ mod tests {
             librarian  builtin/guide  letta_v1_agent  agent-1
             a b        x/y            letta_v1_agent  agent-1
         "#]]
-        .assert_eq(&table(&agents, Style { colours: false }));
+        .assert_eq(&shown_agents(&agents, Style { colours: false }));
     }
 
     #[test]

@@ -11,7 +11,8 @@ use super::view::KeyView;
 use crate::cli::call::Call;
 use crate::cli::connection::{Connection, nothing_yet};
 use crate::cli::lookup;
-use crate::cli::output::{Output, Style, clean, one_line};
+use crate::cli::output::{Output, Style, one_line};
+use crate::cli::table::table;
 use crate::cli::wire::{self, AgentView};
 use crate::config::Config;
 
@@ -48,7 +49,7 @@ pub(crate) async fn run(config: &Config, flags: &ListFlags, output: &Output) -> 
     if keys.is_empty() {
         output.line("No keys: make one with `librarian keys create NAME`.");
     } else {
-        output.rendered(&table(&keys, &names, output.style()));
+        output.rendered(&shown_keys(&keys, &names, output.style()));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -64,26 +65,9 @@ async fn fetch(connection: &mut Connection<'_>) -> anyhow::Result<(Vec<Value>, N
     Ok((keys, agents.into_iter().map(|agent| (agent.id, agent.name)).collect()))
 }
 
-fn table(keys: &[KeyView], names: &Names, style: Style) -> String {
-    let head = ["NAME", "KEY", "OPENS", "LAST USED", "MADE", "ID"].map(str::to_owned);
+fn shown_keys(keys: &[KeyView], names: &Names, style: Style) -> String {
     let rows: Vec<[String; 6]> = keys.iter().map(|key| row(key, names)).collect();
-    let width = |column: usize| {
-        let cells = rows.iter().chain([&head]).map(|row| row[column].chars().count());
-        cells.max().unwrap_or_default()
-    };
-    let widths: [usize; 5] = std::array::from_fn(width);
-    let line = |row: &[String; 6]| {
-        let [name, key, opens, used, made, id] = row;
-        let [first, second, third, fourth, fifth] = widths;
-        format!("{name:first$}  {key:second$}  {opens:third$}  {used:fourth$}  {made:fifth$}  {id}")
-    };
-    let mut text = style.dim(&line(&head));
-    for row in &rows {
-        text.push('\n');
-        text.push_str(&clean(&line(row)));
-    }
-    text.push('\n');
-    text
+    table(["NAME", "KEY", "OPENS", "LAST USED", "MADE", "ID"], &rows, style)
 }
 
 fn row(key: &KeyView, names: &Names) -> [String; 6] {
@@ -141,6 +125,6 @@ mod tests {
             gone    lib-aaaaaaaa…  nobody: its agents were deleted  revoked 2026-11-20 00:00 UTC  2026-11-18 16:00 UTC  key-3
             admin   lib-bbbbbbbb…  all agents, Letta                never                         2026-11-18 16:00 UTC  key-4
         "#]]
-        .assert_eq(&table(&keys, &names, Style { colours: false }));
+        .assert_eq(&shown_keys(&keys, &names, Style { colours: false }));
     }
 }
