@@ -16,7 +16,7 @@ use bytes::Bytes;
 use domain::request_note::Noted;
 use domain::{ApiKeyId, RequestNote};
 use futures_util::Stream;
-use http::{HeaderValue, Method, StatusCode, Uri};
+use http::{HeaderValue, Method, StatusCode};
 
 use crate::answer_headers;
 use crate::dialect::{Dialect, Refusal};
@@ -37,9 +37,12 @@ pub(crate) struct OpenCall {
     limiter: Arc<Limiter>,
     arrived: Instant,
     id: String,
-    client_id: Option<HeaderValue>,
+    // Texts of their own: a part of the request would keep the whole buffer that its head was read into.
+    client_id: Option<Box<str>>,
     method: Method,
-    uri: Uri,
+    path: Box<str>,
+    /// Whether it is OpenAI's door that it came to.
+    is_for_openai: bool,
     route: Option<MatchedPath>,
     door: Dialect,
     /// Whether somebody stands behind it whom the gate let in.
@@ -68,9 +71,10 @@ impl OpenCall {
             limiter: limiter.clone(),
             arrived: Instant::now(),
             id: format!("req-{:016x}", rand::random::<u64>()),
-            client_id: request.headers().get(CLIENT_REQUEST_ID).cloned(),
+            client_id: request.headers().get(CLIENT_REQUEST_ID).and_then(shown_client_id).map(Box::from),
             method: request.method().clone(),
-            uri: request.uri().clone(),
+            path: cut(request.uri().path(), LOGGED_PATH).into(),
+            is_for_openai: Door::of_path(request.uri().path()) == Door::OpenAi,
             route: request.extensions().get::<MatchedPath>().cloned(),
             door,
             is_known: false,
@@ -91,7 +95,7 @@ impl OpenCall {
     pub(crate) fn admit(&mut self, key: Option<ApiKeyId>) -> Result<(), Refusal> {
         (self.is_known, self.key) = (true, key);
         // Health checks and figures answer in OpenAI's words where nothing else is open beside them. They are no work.
-        if Door::of_path(self.uri.path()) != Door::OpenAi {
+        if !self.is_for_openai {
             return Ok(());
         }
         match self.limiter.admit(key, self.arrived) {
@@ -177,10 +181,10 @@ impl OpenCall {
         tracing::info!(
             target: "request",
             id = self.id,
-            client_id = self.client_id.as_ref().and_then(shown_client_id),
+            client_id = self.client_id.as_deref(),
             method = %self.method,
             // The query may hold words of a message; the path holds ids and names of routes only.
-            path = cut(self.uri.path(), LOGGED_PATH),
+            path = &*self.path,
             status = answer.map(|answer| answer.status.as_u16()),
             took_ms = took.as_millis() as u64,
             first_byte_ms = answer.and_then(|answer| answer.first_byte).map(|first| first.as_millis() as u64),
