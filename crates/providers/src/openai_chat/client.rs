@@ -136,11 +136,13 @@ impl OpenAiChat {
         let endpoint = &self.endpoint;
         let body = request::body(request, &endpoint.profile.requests, &self.rendered)
             .map_err(|error| ModelError::Rejected { detail: format!("the request can't be written: {error}") })?;
-        let response = endpoint.post(&self.completions, body).await?;
+        let mut response = endpoint.post(&self.completions, body).await?;
         if !response.status().is_success() {
             return Err(endpoint.failure(response).await.into_error(endpoint.key()));
         }
         let whole = is_json(&response);
+        // They would keep the buffer that they were read into for as long as the stream is open.
+        *response.headers_mut() = HeaderMap::new();
         let mut reply = Box::new(Reply {
             endpoint: Arc::clone(endpoint),
             parser: SseParser::default(),
