@@ -80,15 +80,21 @@ fn long_turns() -> Vec<(String, String)> {
     (0..24).map(turn).collect()
 }
 
+/// Says one turn after the other, each with the whole history before it.
+async fn say_all(client: &Client, past: &[(&str, &str)]) -> Result<()> {
+    for (number, (text, _)) in past.iter().enumerate() {
+        send(client, &ask_after(&past[..number], text)).await?.ok().with_context(|| number.to_string())?;
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn going_back_is_whole_where_the_context_was_compacted_and_the_answer_fails() -> Result<()> {
     let vendor = narrow_vendor()?;
     let (_server, client, agent) = house(&vendor).await?;
     let said = long_turns();
     let past: Vec<(&str, &str)> = said.iter().map(|(text, answer)| (text.as_str(), answer.as_str())).collect();
-    for number in 0..past.len() {
-        send(&client, &ask_after(&past[..number], past[number].0)).await?.ok().with_context(|| number.to_string())?;
-    }
+    say_all(&client, &past).await?;
     let edit = format!("edited turn {}", "harbour lantern garden ".repeat(900));
     let failed = send(&client, &ask_after(&past[..21], &format!("{edit}[[error:400]]"))).await?;
     ensure!(failed.status.as_u16() >= 400, "{}", failed.text());
@@ -107,9 +113,7 @@ async fn going_back_to_before_a_compaction_works() -> Result<()> {
     let (_server, client, agent) = house(&vendor).await?;
     let said = long_turns();
     let past: Vec<(&str, &str)> = said.iter().map(|(text, answer)| (text.as_str(), answer.as_str())).collect();
-    for number in 0..past.len() {
-        send(&client, &ask_after(&past[..number], past[number].0)).await?.ok().with_context(|| number.to_string())?;
-    }
+    say_all(&client, &past).await?;
     let full = texts(&last_request(&vendor)?, "user");
     ensure!(!full.iter().any(|text| text.starts_with("turn-2.")), "the early turns have left the context");
     // An edit of a message that left the context long ago.
